@@ -1,4 +1,4 @@
-"""The admission gate: whether a task is fit for a benchmark. It judges no candidate."""
+"""The admission gate: decides whether a task is fit for a benchmark. It judges no candidate."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def expert_kernel(ctx: Context) -> Source | None:
 def declare_admission(
     ctx: Context, baseline: Side, expert: Side | None, runtime: Runtime
 ) -> Action:
-    """``.admission``: checks the task's own kernels, over its whole space, and its oracle.
+    """Declare ``.admission``: checks the task's own kernels over its whole space, and its oracle.
 
-    It depends on no agent, and no other gate depends on it.
+    It does not depend on an agent, and no other gate depends on it.
     """
     signature = read_signature(ctx.attrs)
     judging = Judging(ctx, signature, expert or baseline, baseline, runtime)
@@ -45,7 +45,7 @@ def declare_admission(
 
 
 def declared_configs(ctx: Context, signature: Signature) -> list[dict[str, Any]]:
-    """The configs of all platforms."""
+    """The configs declared for all platforms."""
     attrs = ctx.attrs
     configs = list(read_configs(attrs["configs"], ("configs",), attrs, signature))
     for platform, declared in sorted(attrs["platform_configs"].items()):

@@ -1,4 +1,4 @@
-"""The analyze gate: a build of the candidate whose accesses are counted, asked for by name."""
+"""The analyze gate, on request: counts the accesses of an instrumented build of the candidate."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ LINES_SUFFIX = ".lines.json"
 
 
 def declare_analyze(ctx: Context, compiled: Action, kernel: Artifact) -> None:
-    """``.analyze`` and what it runs, where the platform can; after ``.compile``.
+    """Declare ``.analyze`` and its build after ``.compile``, if the platform supports it.
 
-    No other gate depends on it: a score is the same whether it was asked for or not.
+    No other gate depends on it, so it does not affect scores.
     """
     hip = hip_info(ctx)
     if hip.counting is None:
@@ -33,9 +33,9 @@ def declare_analyze(ctx: Context, compiled: Action, kernel: Artifact) -> None:
 def declare_analyze_interpreted(
     ctx: Context, compiled: Action, candidate: Side, runtime: Runtime, lines: Artifact
 ) -> None:
-    """``.analyze`` of a module whose kernels are interpreted, which counts as it is.
+    """Declare ``.analyze`` of a module with interpreted kernels, which needs no second build.
 
-    ``lines`` are the author's lines for those of the module.
+    ``lines`` maps the module's lines to the author's.
     """
     if ctx.platform.name != "cpu":
         return

@@ -1,4 +1,4 @@
-"""BRIEF.md: the task in words, for agents and people who solve it."""
+"""BRIEF.md: the task description, for agents and people who solve it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _SCORES = {
 
 
 def brief_text(ctx: Context, signature: Signature, kernel: str, *, counts: bool = False) -> str:
-    """The text for the task of ``ctx``; with ``counts``, accesses can be counted, too."""
+    """The text for the task of ``ctx``; with ``counts`` it offers to count accesses."""
     attrs = ctx.attrs
     ranges = read_ranges(attrs["dims"])
     scalars = "".join(f"- scalar `{name}`, usually {value}\n" for name, value in signature.scalars)

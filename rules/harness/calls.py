@@ -1,4 +1,4 @@
-"""The boundary of a task as one call: ``y = ModelNew(features)(x)``, read and never evaluated."""
+"""A task's boundary as a call, ``y = ModelNew(features)(x)``, which is parsed but never run."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Call:
 
     Attributes:
         entry: the name that the candidate must define.
-        targets: the names of the results, ``None`` for a dropped one, nested in lists; ``None``
-            alone if nothing is returned.
+        targets: the names of the results, nested in lists, with ``None`` for each one dropped;
+            just ``None`` if nothing is returned.
         node: the expression as a tree of tables.
     """
 
@@ -45,7 +45,7 @@ class Call:
 def read_call(text: str, signature: Signature, entry: str = "") -> Call:
     """The call in ``text``. Raises AttributeProblem.
 
-    ``entry`` is the candidate's name, if it is not the called function.
+    ``entry`` is the candidate's name, if it differs from the called function.
     """
     targets, expression = _parts(text)
     reader = _Reader(signature)
@@ -96,7 +96,7 @@ def _names(targets: Any) -> list[str]:
 
 
 def _root(node: ast.expr) -> str:
-    """The name of the function at the bottom of ``f(...)(...)``, ``f[grid](...)``."""
+    """The name of the innermost function of ``f(...)(...)`` or ``f[grid](...)``."""
     while isinstance(node, ast.Call | ast.Subscript | ast.Attribute):
         node = node.func if isinstance(node, ast.Call) else node.value
     if not isinstance(node, ast.Name):
@@ -124,7 +124,7 @@ def _check_outputs(call: Call, signature: Signature, used: set[str]) -> None:
 
 
 class _Reader:
-    """Turns syntax into tables, and collects names."""
+    """Converts syntax into tables, and collects names."""
 
     def __init__(self, signature: Signature) -> None:
         self._operands = {
@@ -132,7 +132,7 @@ class _Reader:
             *(name for name, _ in signature.scalars),
             *signature.dims,
         }
-        # A function may have the name of an output.
+        # A function may share its name with an output.
         self._known = self._operands | {tensor.name for tensor in signature.outputs}
         self.used: set[str] = set()
 

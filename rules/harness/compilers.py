@@ -1,4 +1,4 @@
-"""Shared by the rules that compile HIP: their toolchains and the arguments of compilers."""
+"""Toolchains and compiler arguments, shared by the rules that compile HIP."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HIP = "toolchains/hip"
 DRIVER_BEHIND = "libkabuild-driver.so"
 """The name under which a launch filter finds the driver: ``runners/driver_front.py``."""
 BUILDING = Limits(timeout=600.0, memory=6 << 30, processes=128, scratch=2 << 30)
-"""The limits of builds that all kernels share: runtimes and runners."""
+"""Limits for builds that all kernels share: runtimes and runners."""
 
 
 def tool(ctx: Context, attribute: str, role: str) -> Toolchain:
@@ -26,7 +26,7 @@ def tool(ctx: Context, attribute: str, role: str) -> Toolchain:
 
 
 def tool_here(ctx: Context, attribute: str, role: str) -> Toolchain | None:
-    """Like ``tool``, for what a build can do without: None if it is not on this machine."""
+    """Like ``tool``, for an optional toolchain: None if it is not on this machine."""
     toolchain = ctx.toolchain_here(ctx.attrs[attribute])
     if toolchain:
         _require_role(ctx, attribute, toolchain, role)
@@ -63,13 +63,13 @@ def architecture(ctx: Context) -> str:
 
 
 def architectures(ctx: Context) -> dict[str, Artifact]:
-    """The figures of the platform's architectures, where the drivers of compilers read them."""
+    """The files of the platform's architectures, at the path where compiler drivers read them."""
     file = "architectures.toml"
     return {f"platforms/{ctx.platform.name}/{file}": ctx.platform_file(file)}
 
 
 def home(toolchain: Toolchain) -> str:
-    """A token for the toolchain's path, replaced when an action starts."""
+    """A token for the toolchain's path, which is replaced when an action starts."""
     return f"${{toolchain:{toolchain.name}}}"
 
 
@@ -79,9 +79,9 @@ def cpp_compiler(toolchain: Toolchain, program: str) -> str:
 
 
 def hip_driver(ctx: Context, platform: str, *more: str) -> dict[str, Artifact]:
-    """HIP's driver for one platform and ``more`` directories, below ``hip/``.
+    """HIP's driver for one platform, with the directories ``more``, below ``hip/``.
 
-    Files of other platforms are left out, so editing them changes no key here.
+    Files of other platforms are left out, so that editing them changes no key here.
     """
     own = (f"{platform}/driver", f"{platform}/include")
     parts = ("common", "host", "driver", *own, *more)
@@ -95,7 +95,7 @@ def declare_runner(
     toolchains: tuple[Toolchain, ...],
     part: str = "runner",
 ) -> Action:
-    """Build a platform's native runner, for the host; ``sources`` are below the harness's tools."""
+    """Build a platform's native runner for the host; ``sources`` are below the harness's tools."""
     return _declare_native(
         ctx,
         part,
@@ -117,7 +117,7 @@ def declare_launch_filter(
     *,
     part: str,
 ) -> Action:
-    """Build the launch filter of a GPU's driver, for the host, under the driver's ``name``."""
+    """Build the launch filter of a GPU's driver for the host, named like the driver."""
     return _declare_native(
         ctx,
         part,

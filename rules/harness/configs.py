@@ -15,10 +15,10 @@ from .tensors import Tensor, read_strides
 from .terms import DTYPES, ELEMENT, FLOATING
 
 MOST_CONFIGS = 1000
-"""Each is judged in every gate; more take hours, and so does loading the task."""
+"""Limit on configs. Each is judged in every gate; more take hours, to load as well as to judge."""
 
 _MOST_BYTES = 2**38
-"""More than any device holds."""
+"""Limit on the bytes of a tensor: more than any device holds."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def _check_shapes(
 def _size(
     tensor: Tensor, expression: str, dims: Mapping[str, int], path: tuple[str | int, ...]
 ) -> int:
-    """The value of a part of a tensor's shape, or of a stride, which is not negative."""
+    """The value of a shape or stride expression, which must not be negative."""
     try:
         size = value_of(expression, dims)
     except ZeroDivisionError:

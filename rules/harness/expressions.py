@@ -1,4 +1,4 @@
-"""Integers of a declaration: ranges of dims, expressions of dims, conditions on them."""
+"""Integers in a declaration: ranges of dims, expressions of dims, conditions on dims."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .names import check_argument
 
 _RANGE = re.compile(r"\s*([0-9]{1,18})\s*\.\.\s*([0-9]{1,18})\s*")
 _LONGEST = 400
-"""The most characters of an expression, to spare Python's parser."""
+"""The most characters of an expression, to protect Python's parser."""
 
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
 
@@ -80,7 +80,7 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[[int, int], bool]] = {
 
 
 def check_condition(text: Any, names: Iterable[str], path: tuple[str | int, ...]) -> None:
-    """Refuse anything but a comparison of two expressions of ``names``, also with ``%``.
+    """Refuse anything but a comparison of two expressions of ``names``, which may also use ``%``.
 
     Raises AttributeProblem.
     """
@@ -98,7 +98,7 @@ def check_condition(text: Any, names: Iterable[str], path: tuple[str | int, ...]
 
 
 def holds(text: str, dims: Mapping[str, int]) -> bool:
-    """Whether a checked condition holds; one that divides by zero does not."""
+    """Whether a checked condition holds; if it divides by zero, it does not."""
     node = ast.parse(text.strip(), mode="eval").body
     assert isinstance(node, ast.Compare), "check_condition says so"
     try:

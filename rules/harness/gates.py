@@ -37,15 +37,15 @@ CHOICE: Mapping[str, str] = {
     "choice": "choice/baseline.json",
     "compiled": "choice/compiled.json",
 }
-"""The gates' input files of a chosen baseline, by their names in a specification."""
+"""The input files with a chosen baseline, by their keys in a specification."""
 
 SCRIPT_TIER = "script"
-"""The tier of tasks whose own script decides about results."""
+"""The tier of tasks whose own script judges results."""
 
 JUDGING = Limits(timeout=600.0, memory=12 << 30, processes=4096, scratch=2 << 30)
-"""More than both runners' own limits together, with the 300 that each may exceed as root:
+"""More than both runners' own limits together, with the 300 that each may exceed as root.
 
-so no candidate can break this limit, which would end without a verdict.
+So no candidate can reach this limit, which would end the action without a verdict.
 """
 
 GATES = (
@@ -75,7 +75,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Runtime:
-    """What runners need besides the two sides, by path."""
+    """The files that runners need besides the two sides, by path."""
 
     files: Mapping[str, Artifact] = field(hash=False, default_factory=dict)
     libraries: tuple[str, ...] = ()
@@ -90,11 +90,11 @@ def portable(platform: Platform) -> Platform:
 
 
 def judging_resources(platform: Platform, *, timed: bool = False) -> Resources:
-    """The resources for running a candidate; with ``timed``, for measuring it.
+    """The resources for running a candidate, or with ``timed`` for measuring it.
 
-    On a CPU many candidates run side by side, but one is measured at a time, alone. A GPU always
-    belongs to one candidate: it may use up all memory or never end, and no other candidate's
-    verdict may depend on that. It takes two CPUs, for the judge and the runner.
+    On a CPU, many candidates run at once, but only one is measured at a time, alone. A GPU always
+    belongs to one candidate, which may use up all memory or never end, and no other candidate's
+    verdict may depend on that. A GPU action takes two CPUs, for the judge and the runner.
     """
     if platform.name == "cpu":
         return Resources(cpus=0, lease="cpu", timed=True) if timed else Resources()
@@ -102,7 +102,7 @@ def judging_resources(platform: Platform, *, timed: bool = False) -> Resources:
 
 
 def kernel_name(ctx: Context) -> str:
-    """The file name of the editable kernel; a module in a JSON file has that file's name."""
+    """The file name of the editable kernel; a module in a JSON file is named after that file."""
     source: Source = ctx.attrs["kernel"]
     name = source.path.rpartition("/")[2]
     return f"{name.removesuffix('.json')}.py" if ctx.attrs.get("member") else name
@@ -117,10 +117,10 @@ def declare_judging(
     *,
     chosen: Action | None = None,
 ) -> None:
-    """``.correctness``, ``.perf``, ``.unseen`` and ``.score`` after ``.compile``.
+    """Declare ``.correctness``, ``.perf``, ``.unseen`` and ``.score`` after ``.compile``.
 
-    ``chosen`` is the action that says what the baseline is timed as, where it has several forms.
-    Also ``.retention``, on which no score depends. Where no config can be hidden, there are neither
+    ``chosen`` is the action that chooses the baseline's mode, if it has several. Also declares
+    ``.retention``, on which no score depends. If no config can be hidden, there is neither
     ``.unseen`` nor ``.retention``.
     """
     signature = read_signature(ctx.attrs)
@@ -154,9 +154,9 @@ def declare_judging(
 
 
 def declare_choice(ctx: Context, baseline: Side, runtime: Runtime) -> Action:
-    """``.baseline``: chooses the form in which a PyTorch baseline is timed, without a candidate.
+    """Declare ``.baseline``, which chooses the mode of a PyTorch baseline, without a candidate.
 
-    It runs behind the launch filter, where there is one, as it does beside candidates.
+    It runs behind the launch filter if there is one, as it does beside candidates.
     """
     files = {path: file for path, file in runtime.files.items() if path == runtime.launch_filter}
     filtered = Runtime(files, launch_filter=runtime.launch_filter)
@@ -187,8 +187,8 @@ class Judging:
     ) -> Action:
         """Declare one judging gate, by default with the task's policy for it.
 
-        ``inputs``, ``arguments`` and ``toolchains`` are additional ones; ``said`` is what the
-        specification says besides.
+        ``inputs``, ``arguments`` and ``toolchains`` are additional ones; ``said`` is added to the
+        specification.
         """
         ctx = self.ctx
         return ctx.gate(
@@ -210,10 +210,10 @@ class Judging:
         )
 
     def choice(self) -> Action:
-        """``.baseline``: what a PyTorch baseline is timed as, for every candidate of the task.
+        """Declare ``.baseline``: the mode of a PyTorch baseline, for all candidates of the task.
 
-        No gate: nothing is judged. Both sides are the baseline. Its inputs are drawn at random, so
-        the salt is not in its key.
+        It is not a gate, as nothing is judged. Both sides are the baseline. Its inputs are drawn at
+        random, so the salt is not in its key.
         """
         ctx = self.ctx
         return ctx.action(
@@ -269,15 +269,15 @@ def _preload(ctx: Context) -> tuple[str, ...]:
     """The modules that a judge's warm process imports.
 
     The reference of an imported task makes tensors without data, for which PyTorch imports its
-    compiler. That import asks for devices, so it is left out where a GPU is used: a process that
-    has asked must not be forked.
+    compiler. That import asks for devices, and a process that has asked must not be forked. So it
+    is left out if a GPU is used.
     """
     imported = ctx.attrs["library"] and ctx.platform.name == "cpu"
     return PRELOAD_OF_ORIGINALS if imported else PRELOAD
 
 
 def _has_hidden_configs(ctx: Context) -> bool:
-    """Whether configs can be drawn: a script judges its own sizes only."""
+    """Whether configs can be drawn; if a script judges, it uses only its own sizes."""
     if _tier(ctx) == SCRIPT_TIER:
         return False
     ranges = read_ranges(ctx.attrs["dims"]).values()
@@ -289,7 +289,7 @@ def _tier(ctx: Context) -> str:
 
 
 def _declare_score(ctx: Context, scored: tuple[Action, ...], without: tuple[str, ...] = ()) -> None:
-    """``.score``, of a task that has none of the gates ``without``."""
+    """Declare ``.score`` for a task that lacks the gates ``without``."""
     spec = {
         "schema": 1,
         "gate": gates.SCORE,

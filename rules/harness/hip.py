@@ -1,4 +1,4 @@
-"""Common code of the families whose candidates are HIP kernels."""
+"""Code shared by the families whose candidates are HIP kernels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HIP_ATTRS = {
     "hip": attr.label("How HIP is compiled and run.", default="//toolchains/hip:{platform}"),
 }
 LIBRARY = "kernel.so"
-# The driver's own limits, which blame the source, are reached first, even on a busy machine.
+# The driver's own limits, which blame the source, apply first, even on a busy machine.
 COMPILING = Limits(timeout=1200.0, memory=4 << 30, processes=128, scratch=1 << 30)
 
 
@@ -40,10 +40,10 @@ def hip_info(ctx: Context) -> HipInfo:
 def declare_compile(
     ctx: Context, part: str, kernel: Artifact, *, requires: tuple[Action, ...] = ()
 ) -> Action:
-    """Compile one kernel. Equal kernels have equal keys, whichever side they are on.
+    """Compile one kernel. Equal kernels have equal keys, on either side.
 
-    For a task's own kernel this is a plain action, not a gate: if it does not compile, the task is
-    broken, and no candidate that ``requires`` it is judged.
+    For a task's own kernel this is a plain action, not a gate: if it fails, the task is broken,
+    and no candidate that ``requires`` it is judged.
     """
     compiling = hip_compiling(ctx)
     inputs = {**compiling.inputs, f"candidate/{kernel_name(ctx)}": kernel}
@@ -65,14 +65,14 @@ def declare_compile(
 
 
 def hip_compiling(ctx: Context) -> Compiling:
-    """How any kernel of this task is compiled."""
+    """How the kernels of this task are compiled."""
     hip = hip_info(ctx)
     argv = (*hip.compile_argv, *kernel_arguments(ctx))
     return Compiling(argv, hip.inputs, hip.toolchains, LIBRARY)
 
 
 def kernel_arguments(ctx: Context) -> tuple[str, ...]:
-    """The compiler's arguments for the kernel."""
+    """The compiler arguments for the kernel."""
     entries = (f"--entry={ctx.attrs['entry']}_{dtype}" for dtype in ctx.attrs["dtypes"])
     return (f"--source=candidate/{kernel_name(ctx)}", *entries)
 
@@ -85,7 +85,7 @@ def hip_bench(ctx: Context, baseline: Side) -> Bench:
 
 
 def _counted(ctx: Context) -> Counted | None:
-    """How such a check counts accesses; None if the platform cannot."""
+    """How the bench's checks count accesses; None if the platform cannot."""
     hip = hip_info(ctx)
     if hip.counting is None:
         return None
@@ -96,7 +96,7 @@ def _counted(ctx: Context) -> Counted | None:
 
 
 def counting_policy(ctx: Context) -> dict[str, Any]:
-    """The gate's policy for HIP kernels: of which GPUs it models the time."""
+    """The analyze gate's policy for HIP kernels: the GPUs whose time it models."""
     return {"peaks": {arch: dict(peaks) for arch, peaks in ctx.peaks.items()}}
 
 
@@ -111,7 +111,7 @@ def hip_side(ctx: Context, role: str, compiled: Action) -> Side:
 
 
 def hip_expert(ctx: Context) -> Side | None:
-    """The task's expert, compiled, as a candidate; None if there is none."""
+    """The task's expert, compiled, as a candidate; None if it has none."""
     kernel = expert_kernel(ctx)
     if kernel is None:
         return None
@@ -119,7 +119,7 @@ def hip_expert(ctx: Context) -> Side | None:
 
 
 def hip_runtime(ctx: Context, watching: Sanitizing | Counting | None = None) -> Runtime:
-    """The libraries and the native runner that HIP kernels need, such that may be watched."""
+    """The libraries and the native runner of HIP kernels, or those of ``watching``."""
     hip = hip_info(ctx)
     needed = watching or hip
     libraries = {f"runtime/{name}": output for name, output in needed.libraries.items()}
@@ -133,7 +133,7 @@ def hip_runtime(ctx: Context, watching: Sanitizing | Counting | None = None) -> 
 
 
 def hip_judging(ctx: Context, watching: Sanitizing | Counting, built: Action) -> Judging:
-    """The judging of a second build of the candidate; it needs no second build of the baseline."""
+    """The judging of a second build of the candidate; the baseline needs no second build."""
     side = hip_side(ctx, "candidate", built)
     files = {f"candidate/{name}": built.output(name) for name in watching.outputs}
     files["candidate/compile.json"] = built.output(VERDICT_FILE)

@@ -1,8 +1,8 @@
-"""Which files of the judge an action has: those that it imports, and no others.
+"""Selects the judge's files for an action: only those that it imports.
 
-So an edit of the clock judges speed again, and nothing else. A package is taken whole: each of its
-modules is imported by every gate that has it. ``tests/rules/harness/test_judge_files.py`` holds
-this against the imports themselves.
+So an edit of the clock repeats only the judging of speed. A package is included whole: every gate
+that has it imports each of its modules. ``tests/rules/harness/test_judge_files.py`` checks
+this against the actual imports.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from .terms import gates
 
 TOOLS = "rules/harness/tools"
 DEVICE = "device"
-"""What judges ask of a platform: ``tools/base/device_platform.py``."""
+"""The platform's part that judges need: ``tools/base/device_platform.py``."""
 ANALYZE, PROOF, BASELINE = "analyze", "proof", "baseline"
-"""The gates that count accesses and that prove imports, and the action that chooses what a baseline
-is timed as. No file of the judge names them, so they are not among its terms."""
+"""The gates that count accesses and that prove imports, and the action that chooses a baseline's
+mode. None of the judge's files names them, so they are not among its terms."""
 
 
 def _terms(*names: str) -> tuple[str, ...]:
@@ -30,7 +30,7 @@ def _truth(*names: str) -> tuple[str, ...]:
 
 
 VERDICT_FILES = _terms("reasons", "verdict")
-"""What writes ``verdict.json``."""
+"""The files that write ``verdict.json``."""
 
 _POLICY = _terms("dtypes", "policy", "tolerance")
 _JUDGE = ("gate.py", "base", "gpu", "runners", *VERDICT_FILES, *_POLICY)
@@ -70,22 +70,22 @@ GATE_FILES: Mapping[str, tuple[str, ...]] = {
     ),
     gates.SCORE: ("score.py", *VERDICT_FILES, *_terms("gates", "scoring", "speedup")),
 }
-"""By gate, packages and files of ``tools/``."""
+"""The packages and files of ``tools/`` for each gate."""
 
 AHEAD_FILES = (
     *(f"base/{name}.py" for name in ("__init__", "program", "shapes", "tensors")),
     *_terms("dtypes", "launcher_types", "reasons"),
 )
-"""What the compile gate of Triton tasks needs to call a module without a device."""
+"""The files with which the compile gate of Triton tasks calls a module without a device."""
 
 _PYTHON = ("pyrunner",)
 _DEVICE = ("pyrunner_device", *_terms("launcher_types"))
 _COUNTED = "triton_counted"
-"""What runners of Triton programs count with, for the gate ``analyze``."""
+"""The package with which runners of Triton programs count accesses, for the gate ``analyze``."""
 
 
 def runner_files(abi: str, platform: str) -> tuple[str, ...]:
-    """What of ``tools/`` a program of ``abi`` runs in, besides what every judge has."""
+    """The files of ``tools/`` that run a program of ``abi``, besides those of every judge."""
     if abi == "hip":
         return ()
     if abi == "call":
@@ -97,14 +97,14 @@ def runner_files(abi: str, platform: str) -> tuple[str, ...]:
 
 
 def verdict_files(ctx: Context) -> Mapping[str, Artifact]:
-    """What a compile gate writes its verdict with, beside its program in ``tools/``."""
+    """The files with which a compile gate writes its verdict, beside its program in ``tools/``."""
     return {f"tools/{path}": ctx.builtin(f"{TOOLS}/{path}") for path in VERDICT_FILES}
 
 
 def judge_files(
     ctx: Context, below: str, gates: Iterable[str], abis: Iterable[str] = ()
 ) -> Mapping[str, Artifact]:
-    """The files for ``gates`` that judge programs of ``abis``, at their places below ``below``."""
+    """The files for ``gates`` that judge programs of ``abis``, placed below ``below``."""
     gates, abis = list(gates), list(abis)
     needed = [path for gate in gates for path in GATE_FILES[gate]]
     needed += [path for abi in abis for path in runner_files(abi, ctx.platform.name)]
@@ -114,7 +114,7 @@ def judge_files(
 
 
 def platform_file(ctx: Context, below: str, part: str) -> Mapping[str, Artifact]:
-    """The file in which the platform's directory says ``part``; none on ``cpu``."""
+    """The file of the platform's directory for ``part``; none on ``cpu``."""
     if ctx.platform.name == "cpu":
         return {}
     name = f"{ctx.platform.name}_{part}.py"

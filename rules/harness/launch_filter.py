@@ -1,4 +1,4 @@
-"""A platform's launch filter, also as a separate target: Triton tasks need no HIP compiler.
+"""A platform's launch filter, as a separate target because Triton tasks need no HIP compiler.
 
 It is the library in front of a device's driver that decides which kernels run. Its sources are
 ``tools/launch_filter`` and ``tools/launch_filter_NAME``.
@@ -24,9 +24,9 @@ HOST_ATTRS: Mapping[str, attr.Attr] = {
 
 
 def declare(ctx: Context, platform: str, driver: str, program: str, part: str = "") -> Output:
-    """Build the filter of ``platform`` with ``program`` of the target's own ``host``.
+    """Build the filter of ``platform`` with ``program`` from the target's own ``host``.
 
-    ``driver`` is the driver's file name, which becomes the filter's. Without ``part`` the target's
+    ``driver`` is the driver's file name, which the filter takes. Without ``part`` the target's
     own action builds it.
     """
     host = tool(ctx, "host", CPP_COMPILER)
@@ -42,7 +42,7 @@ def declare(ctx: Context, platform: str, driver: str, program: str, part: str = 
 
 
 def rule(platform: str, driver: str) -> Rule:
-    """The kind of target that builds the filter of ``platform``, and nothing on any other."""
+    """The rule that builds the filter of ``platform``, and nothing on other platforms."""
 
     def implement(ctx: Context) -> None:
         if ctx.platform.name == platform:
@@ -57,7 +57,7 @@ def rule(platform: str, driver: str) -> Rule:
 
 
 def absent(platform: str) -> Rule:
-    """The kind of target for platforms that need no filter."""
+    """The rule for platforms that need no filter."""
 
     def implement(ctx: Context) -> None:
         ctx.provide(LaunchFilterInfo(None))

@@ -1,4 +1,4 @@
-"""Names in a task's declaration: they become C symbols, Python keywords and keys of configs."""
+"""Names in a task's declaration, which become C symbols, Python keyword arguments, config keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CPP = frozenset(
     """.split()  # noqa: SIM905 - a list of strings is a screen long
 )
 _OURS = frozenset({"dtype", "distribution", "stream", "workspace", "generator", "config"})
-"""Names that calls of kernels and references, and configs, use for other things."""
+"""Names that kernel calls, references and configs use for other purposes."""
 
 
 def check_name(name: str, what: str, path: tuple[str | int, ...]) -> None:
@@ -36,7 +36,7 @@ def check_name(name: str, what: str, path: tuple[str | int, ...]) -> None:
 
 
 def check_argument(name: str, what: str, path: tuple[str | int, ...]) -> None:
-    """The same for arguments that are passed by name. Raises AttributeProblem."""
+    """``check_name`` for arguments that are passed by name. Raises AttributeProblem."""
     check_name(name, what, path)
     if name in _OURS:
         raise AttributeProblem(f"'{name}' is not a valid {what}: every call has its own", path)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from kabuild.rule import Artifact, Context, attr
 
 PRELOAD_OF_ORIGINALS = ("numpy", "torch", "torch._dynamo")
-"""What originals import on their way; the last is what tensors without data take."""
+"""The imports of original files; the last one is for tensors without data."""
 
 ORIGINAL_ATTRS: Mapping[str, attr.Attr] = {
     "originals": attr.files("Files of an imported task: original/<path> beside the reference."),

@@ -20,7 +20,7 @@ KEYS: Mapping[str, Mapping[str, type]] = {
     gate: {field.name: type(getattr(policy, field.name)) for field in dataclasses.fields(policy)}
     for gate, policy in _POLICIES.items()
 }
-"""The names and types of each gate's policy."""
+"""The names and types of the settings in each gate's policy."""
 
 _RANGES: Mapping[str, tuple[float, float]] = {
     "baseline_factor": (0, 1000),
@@ -45,10 +45,10 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "samples": (2, 10_000),
     "total_seconds": (0.001, 600),
 }
-"""The values of each number that a gate can work with, both ends included."""
+"""The valid range of each number, both ends included."""
 
 _LOOSEST = 1000.0
-"""More than any tolerance says: a larger one accepts every result."""
+"""Limit on tolerances: a larger one accepts every result."""
 
 _MOST_DISTRIBUTIONS = 100
 _WORDS = {dict: "a table", tuple: "a list of names", bool: "true or false", int: "an integer"}
@@ -81,7 +81,7 @@ def gate_policy(attrs: Mapping[str, Any], gate: str) -> dict[str, Any]:
     """The policy of one gate: its own table, completed by the task's.
 
     A dtype's tolerance in the gate's own table wins over the task's. The task's own
-    distributions follow ours, unless the gate's table lists what to try.
+    distributions follow the built-in ones, unless the gate's table lists the distributions to try.
     """
     policy = dict(attrs[gate])
     if attrs["tolerance"]:
@@ -113,7 +113,7 @@ def _check_number(name: str, value: Any, wanted: type, path: tuple[str, ...]) ->
     words = _WORDS[int] if wanted is int else "a number"
     if type(value) not in {int, wanted}:
         raise AttributeProblem(f"'{name}' is {value!r}, which is not {words}", path)
-    if not low <= value <= high:  # nor is NaN
+    if not low <= value <= high:  # also catches NaN
         raise AttributeProblem(
             f"'{name}' is {_short(value)}, expected {words} from {low:,} to {high:,}", path
         )

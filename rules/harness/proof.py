@@ -1,4 +1,4 @@
-"""The proof gate: whether an imported task still asks what its original asks."""
+"""The proof gate: checks that an imported task still asks for the same as its original."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .signature import read_signature
 from .terms import gates
 
 _COMPARISON = ("tolerance", "baseline_factor")
-"""The parts of the correctness gate's policy that apply to what is compared."""
+"""The parts of the correctness gate's policy that apply to the comparison."""
 
 PROOF = Gate(judge_files.PROOF, When.VALIDATE)
 
 
 def declare_proof(ctx: Context, baseline: Side, runtime: Runtime) -> Action | None:
-    """``.proof``, where the original's own check is known. No other gate depends on it."""
+    """Declare ``.proof`` if the original's own check is known. No other gate depends on it."""
     files: tuple[Source, ...] = ctx.attrs["check"]
     if not files:
         return None

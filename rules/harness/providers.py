@@ -1,4 +1,4 @@
-"""What agents and HIP toolchains tell the tasks that use them."""
+"""The information that agents and HIP toolchains provide to the tasks that use them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class AgentInfo(Provider):
             task's own kernel; None for an agent that runs.
         definition: the session's settings for it, as JSON.
         files: its own files, by path.
-        prompt: its template for the prompt, where it has one.
+        prompt: its template for the prompt, if it has one.
         toolchains: its command line.
         secrets: variables of the user's environment that it gets.
-        network: whether its session reaches what this machine reaches.
+        network: whether its session can reach the network that this machine can reach.
         seconds: its wall time.
-        memory: in bytes, of all that it runs.
-        resumes: whether it keeps a journal for the run after one that is interrupted.
+        memory: in bytes, of all the processes that it runs.
+        resumes: whether it keeps a journal, so that a run can continue an interrupted one.
     """
 
     name: str
@@ -42,14 +42,14 @@ class AgentInfo(Provider):
 
 @dataclass(frozen=True)
 class Sanitizing:
-    """How a platform finds kernels' mistakes in memory and at barriers.
+    """How a platform finds memory errors and barrier errors in kernels.
 
     Attributes:
         compile_argv: the command, with HIP's own inputs and toolchains.
-        libraries: what an instrumented kernel needs, by file name.
+        libraries: libraries that an instrumented kernel needs, by file name.
         runner: the native program that calls it.
-        outputs: what the command makes besides the library, for the judge.
-        watcher: the tool that watches the kernel run; None if the kernel itself says it.
+        outputs: further outputs of the command besides the library, for the judge.
+        watcher: the tool that watches the kernel run; None if the kernel itself reports errors.
     """
 
     compile_argv: tuple[str, ...]
@@ -65,10 +65,10 @@ class Counting:
 
     Attributes:
         compile_argv: the command that compiles a counting kernel.
-        inputs: what the command reads, besides the kernel.
-        libraries: what such a kernel needs, by file name.
+        inputs: the command's inputs besides the kernel.
+        libraries: libraries that such a kernel needs, by file name.
         runner: the native program that calls it.
-        outputs: what the command makes besides the library, for the judge.
+        outputs: further outputs of the command besides the library, for the judge.
     """
 
     compile_argv: tuple[str, ...]
@@ -83,7 +83,7 @@ class LaunchFilterInfo(Provider):
     """The launch filter of a device's driver, which decides which kernels run.
 
     Attributes:
-        library: it has the driver's name and functions; None where every kernel may run.
+        library: it has the driver's name and functions; None if every kernel may run.
     """
 
     library: Output | None
@@ -94,14 +94,14 @@ class HipInfo(Provider):
     """HIP on one platform: how a kernel is compiled and what runs it.
 
     Attributes:
-        compile_argv: the command; the gate appends what concerns one kernel.
-        inputs: what the command reads, besides the kernel.
-        toolchains: what the command runs with.
+        compile_argv: the command; the gate appends the arguments for one kernel.
+        inputs: the command's inputs besides the kernel.
+        toolchains: the command's toolchains.
         libraries: shared libraries that a kernel needs, by file name.
         runner: the native program that loads a kernel and calls it.
-        launch_filter: the library that stands before the device's driver and decides which
-            kernels run; None if nothing does.
-        sanitizing, counting: None if the platform has no such thing.
+        launch_filter: the library in front of the device's driver that decides which kernels
+            run; None if there is none.
+        sanitizing, counting: None if the platform does not support it.
     """
 
     compile_argv: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The arguments of a kernel, as a task declares them."""
+"""The arguments of a kernel, as declared by a task."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Signature:
     Attributes:
         scalars: names with their defaults.
         updates: the inputs that a call changes, which are compared afterwards.
-        state: what holds for a config, such as weights.
+        state: tensors that are fixed for a config, such as weights.
     """
 
     inputs: tuple[Tensor, ...]
@@ -38,7 +38,7 @@ class Signature:
     state: tuple[Tensor, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The form for the judge. Unused features are absent, so they are not in keys."""
+        """The form for the judge. Unused features are left out, so they are not in keys."""
         return {
             "inputs": [tensor.to_json() for tensor in self.inputs],
             "outputs": [tensor.to_json() for tensor in self.outputs],
@@ -85,7 +85,7 @@ def _check_updates(updates: tuple[str, ...], inputs: tuple[Tensor, ...]) -> None
 
 
 def _read_state(declared: Mapping[str, Any], dims: tuple[str, ...]) -> tuple[Tensor, ...]:
-    """The state's tensors, whose names may be a module's, such as ``conv.weight``."""
+    """The state's tensors; their names may be a module's, such as ``conv.weight``."""
     tensors = []
     for name, text in declared.items():
         path = ("state", name)
@@ -108,7 +108,7 @@ def _laid_out(
     outputs: tuple[Tensor, ...],
     dims: tuple[str, ...],
 ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """The tensors with their ``layout``."""
+    """The tensors with their ``layout`` applied."""
     known = {tensor.name: tensor for tensor in (*inputs, *outputs)}
     of_outputs = {tensor.name for tensor in outputs}
     for name, text in layouts.items():
@@ -151,7 +151,7 @@ def _read_tensors(
 
 
 def _read_any_scalar(name: str, value: Any) -> tuple[str, Scalar]:
-    """Read a scalar of a Python call, which may be a bool or a string, too."""
+    """Read a scalar of a Python call, which may also be a bool or a string."""
     if isinstance(value, bool | str):
         check_argument(name, "name of a scalar", ("scalars", name))
         return (name, value)
@@ -177,7 +177,7 @@ def is_number(value: Any) -> bool:
 
 
 def _refuse_clashes(*groups: tuple[tuple[str, Mapping[str, Any]], ...]) -> None:
-    """Refuse a name that is used for two arguments."""
+    """Refuse a name that two arguments share."""
     seen: dict[str, str] = {}
     for attribute, declared in (pair for group in groups for pair in group):
         for name in declared:

@@ -1,4 +1,4 @@
-"""``.agent``: the source of a task's solution: a replay or an agent's session."""
+"""``.agent``: the source of a task's solution, either a replay or an agent's session."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ PROMPT = "rules/agent/prompt.md"
 SHEETS = "rules/agent/sheets"
 CHECKED = (gates.CORRECTNESS, gates.PERF)
 OVERHEAD = 120.0
-"""Seconds for what a session does before and after its agent runs."""
+"""Seconds for the session's work before and after its agent runs."""
 
 OWN_MEMORY = 6 << 30
-"""Bytes for the session itself and the checks that it makes."""
+"""Bytes for the session itself and its checks."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Compiling:
 
     Attributes:
         argv: the command; the kernel is ``candidate/<name>``, results are below ``out``.
-        inputs: what the command reads, besides the kernel.
-        toolchains: what it runs with.
-        artifact: the file that it makes, besides a verdict.
+        inputs: the command's inputs besides the kernel.
+        toolchains: the command's toolchains.
+        artifact: the file that it makes besides a verdict.
     """
 
     argv: tuple[str, ...]
@@ -62,8 +62,8 @@ class Counted:
 
     Attributes:
         compiling: how the counting kernel is compiled.
-        outputs: what the command makes besides the artifact, for the judge.
-        runtime: what runners of such a kernel need.
+        outputs: further outputs of the command besides the artifact, for the judge.
+        runtime: files that runners of such a kernel need.
         policy: of the gate ``analyze``.
     """
 
@@ -75,11 +75,11 @@ class Counted:
 
 @dataclass(frozen=True)
 class Bench:
-    """What a check needs to judge as the gates do.
+    """What a check needs in order to judge as the gates do.
 
-    ``language`` names the sheet that an agent finds; ``abi`` is the candidate's, ``said`` what
-    runners are told of it besides that and its path; ``counted`` is None if nothing counts;
-    ``kernel`` is the task's own, where that is not a file of the task.
+    ``language`` names the sheet that an agent gets. ``abi`` is the candidate's. ``said`` is what
+    runners are told about the candidate besides its ABI and path. ``counted`` is None if accesses
+    are not counted. ``kernel`` is the task's own, if it is not a file of the task.
     """
 
     language: str
@@ -93,7 +93,7 @@ class Bench:
 
 
 def trials(ctx: Context) -> Iterator[Context]:
-    """The task once for each trial of its agent; a replay has one."""
+    """The task once for each trial of its agent; a replay has one trial."""
     agent = ctx.provider(ctx.options.agent, AgentInfo)
     replayed = ctx.options.solution is not None or agent.replays is not None
     for number in range(1, 1 + (1 if replayed else ctx.options.trials)):
@@ -101,13 +101,13 @@ def trials(ctx: Context) -> Iterator[Context]:
 
 
 NO_SOLUTION = "judge the task's own kernel with --agent=none, or yours with --solution=FILE"
-"""What to do where an agent that replays has no solution of a task."""
+"""Advice for the case that an agent that replays has no solution of a task."""
 
 
 def declare_solution(ctx: Context, bench: Bench) -> Artifact:
     """The kernel to judge: given by a person, replayed, or handed in by an agent.
 
-    An existing file is used as it is, without an action. Only the editable file is taken.
+    An existing file is used directly, without an action. Only the editable file is taken.
     """
     agent = ctx.provider(ctx.options.agent, AgentInfo)
     given = ctx.options.solution
@@ -124,7 +124,7 @@ def declare_solution(ctx: Context, bench: Bench) -> Artifact:
 
 
 def _declare_session(ctx: Context, agent: AgentInfo, bench: Bench) -> Action:
-    """An agent's session. Its inputs are the files that it may see, and no hidden ones."""
+    """Declare an agent's session. Its inputs are the files that it may see, none of them hidden."""
     toolchains = dict.fromkeys(
         (ctx.toolchain(PYTHON_TOOLCHAIN), *bench.compiling.toolchains, *agent.toolchains)
     )
@@ -184,7 +184,7 @@ def _session_spec(ctx: Context, agent: AgentInfo, bench: Bench) -> dict[str, Any
 
 
 def _counting(ctx: Context, bench: Bench) -> dict[str, Any] | None:
-    """How kernels are counted: as for the gate ``analyze``."""
+    """How accesses are counted, as in the gate ``analyze``."""
     if bench.counted is None:
         return None
     return {
@@ -197,7 +197,7 @@ def _counting(ctx: Context, bench: Bench) -> dict[str, Any] | None:
 def _check_spec(
     ctx: Context, gate: str, bench: Bench, runtime: Runtime, policy: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A gate's specification for a check, under a salt that the session draws."""
+    """A gate's specification for a check, with a salt that the session draws."""
     artifact = f"candidate/{bench.compiling.artifact}"
     spec = judge_spec(
         ctx,

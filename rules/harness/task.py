@@ -23,7 +23,7 @@ SUBTARGETS = ("agent", "expert.compile")
 
 
 def check_brief(text: str) -> None:
-    """Refuse a text without any word. Raises AttributeProblem."""
+    """Refuse an empty text. Raises AttributeProblem."""
     if not text.strip():
         raise AttributeProblem("it is empty", hint="say what the kernel computes")
 
@@ -99,7 +99,7 @@ def _check_limits(limits: Mapping[str, Any]) -> None:
 
 
 def _check_texts(attrs: Mapping[str, Any]) -> None:
-    """Refuse lists that are too long to be meant, and texts without any text."""
+    """Refuse implausibly long lists and empty texts."""
     for name in ("where", "shapes_from"):
         texts = attrs.get(name) or ()
         if len(texts) > _MOST_TEXTS:
@@ -111,7 +111,7 @@ def _check_texts(attrs: Mapping[str, Any]) -> None:
 
 
 def _check_flops(attrs: Mapping[str, Any], signature: Signature) -> None:
-    """Refuse a count that is invalid in a visible config, or in a corner of the shape space."""
+    """Refuse a count that is invalid in a visible config or in a corner of the shape space."""
     lists = [("configs", attrs["configs"])]
     lists += [("platform_configs", declared) for declared in attrs["platform_configs"].values()]
     points = [

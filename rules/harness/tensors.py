@@ -23,8 +23,8 @@ class Tensor:
     Attributes:
         dtype: its element type; ``T`` is the config's.
         shape: an expression for each axis; empty for a 0-dimensional tensor.
-        count: how many such tensors are passed as a list; empty if it is not a list.
-        optional: whether it may be ``None`` in a config.
+        count: the number of such tensors passed as a list; empty if it is not a list.
+        optional: whether a config may pass ``None`` for it.
         layout: its strides in words or as expressions; empty if it is contiguous.
     """
 
@@ -36,7 +36,7 @@ class Tensor:
     layout: str = ""
 
     def to_json(self) -> list[Any]:
-        """As the judge reads it."""
+        """The form that the judge reads."""
         more = {"count": self.count, "optional": self.optional, "layout": self.layout}
         said = {name: value for name, value in more.items() if value}
         return [self.name, self.dtype, list(self.shape), *([said] if said else [])]
@@ -99,6 +99,6 @@ def check_layout(
 
 
 def read_strides(text: Any) -> tuple[str, ...] | None:
-    """The expressions in ``[cols, 1]``; None for another text."""
+    """The expressions in ``[cols, 1]``; None if the text is not a list of strides."""
     match = _STRIDES.fullmatch(text) if isinstance(text, str) else None
     return _parts(match[1]) if match else None

@@ -1,10 +1,10 @@
-"""What judging means, as rules have it: ``tools/terms``, which sandboxes find by another name."""
+"""The vocabulary of judging, for rules: ``tools/terms``, which has another name in sandboxes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # one module must not have two names for those who check types
+if TYPE_CHECKING:  # type checkers must not see one module under two names
     from terms import gates, reasons
     from terms.correctness import CorrectnessPolicy
     from terms.dtypes import DTYPES, ELEMENT, FLOATING, INTEGERS, ONLY_GIVEN, PLAIN, SEEDS, STEPPED

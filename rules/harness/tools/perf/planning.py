@@ -89,7 +89,7 @@ class Planner:
     def _plan(self, config: Config, times: Mapping[SideName, float]) -> Plan:
         bounds, judge_seconds = self._bounds(config), self._judge_seconds()
         cold = COLD_FACTOR * bounds.cache_bytes
-        # Where others have the processors, too, they should have them as often in either batch.
+        # Other programs on the same processors should interrupt both sides' batches equally often.
         own, theirs = (bounds.slots(times[side], judge_seconds) for side in SIDES)
         return Plan(config, own, min(own, theirs) * bounds.call_bytes > cold, theirs)
 

@@ -59,7 +59,8 @@ class Process:
 def verify(assessor: Assessor, plan: Plan, candidate: Process, baseline: Process) -> None:
     """Judge all outputs of the candidate, given the baseline's own error.
 
-    Other values on which the baseline itself is wrong are ignored. Raises CandidateFault.
+    Calls on unusual values are ignored if the baseline itself is wrong on them. Raises
+    CandidateFault.
     """
     name = plan.config.name
     slack: Mapping[str, float] = {}

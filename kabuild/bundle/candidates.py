@@ -8,7 +8,6 @@ from kabuild.base.bounded_json import bounded_json
 from kabuild.bundle.claims import Get, false_claim
 from kabuild.bundle.manifest import Record
 from kabuild.bundle.verdicts import VERDICTS, task_of
-from kabuild.execution.inputs import TOOLCHAINS
 from kabuild.model.action import Action
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
@@ -39,8 +38,9 @@ def check_candidates(
     own: dict[Label, set[Digest]] = {}
     for record in records:
         given = _candidate(roots[record.root])
-        if record.task and record.gate and given:
-            own.setdefault(task_of(record), given)
+        if record.task and record.gate and given and task_of(record) not in own:
+            _check_alone(record, roots[record.root])
+            own[task_of(record)] = given
     for record in records:  # each after those that made its inputs
         root = roots[record.root]
         if not record.task or not (given := _candidate(root)):
@@ -57,22 +57,32 @@ def check_candidates(
 
 
 def _compiles_candidate(action: Action, root: Directory, get: Get) -> bool:
-    """Whether judging code compiles a file of ``candidate/``, and has no other source.
+    """Whether judging code compiles the file of ``candidate/``, and has no other source.
 
     Whose code that is, its origin tells. A source could also be in the command, or in a file beside
-    the candidate; what the judge gives to compilers beside it is JSON.
+    the candidate; what compilers find beside it is JSON, fingerprints of toolchains included.
     """
     program, *arguments = action.argv[1:] or [""]
     files = dict(root.walk())
     if program not in files or not program.startswith(JUDGES):
         return False
-    if not any(a.startswith(_SOURCE) and a.partition("=")[2] in files for a in arguments):
+    found = [path for path in files if path.startswith(f"{CANDIDATE}/")]
+    if [a.partition("=")[2] for a in arguments if a.startswith(_SOURCE)] != found:
         return False
-    if any(_leaves_inputs(argument) for argument in arguments):
+    if any(leaves_inputs(argument) for argument in arguments):
         return False
-    ours = (*JUDGES, f"{TOOLCHAINS}/", f"{CANDIDATE}/")
+    ours = (*JUDGES, f"{CANDIDATE}/")
     others = [node for path, node in files.items() if not path.startswith(ours)]
     return all(_is_json(get(node.digest)) for node in others)
+
+
+def _check_alone(record: Record, root: Directory) -> None:
+    """Raise BundleError if a task's first gate found more than the one kernel that is shown."""
+    inside = root.directories.get(CANDIDATE)
+    names = [name for name, _ in inside.walk()] if inside else []
+    if len(names) > 1:
+        shown = f"only {names[0][:60]!r} is shown"
+        raise false_claim(record, f"it found {len(names)} files in {CANDIDATE}/: {shown}")
 
 
 def _is_json(data: bytes) -> bool:
@@ -83,8 +93,11 @@ def _is_json(data: bytes) -> bool:
     return True
 
 
-def _leaves_inputs(argument: str) -> bool:
-    """Whether an argument may name a file that is no input; those of toolchains are pinned."""
+def leaves_inputs(argument: str) -> bool:
+    """Whether an argument may name a file that is no input, or one by a detour.
+
+    Files of toolchains are pinned.
+    """
     value = argument.partition("=")[2] if argument.startswith("-") else argument
     return value.startswith("/") or ".." in value.split("/")
 

@@ -59,7 +59,7 @@ def check_machine(record: Record, action: Action, machine: Mapping[str, str], ge
     Pages and records name the bundle's ``machine``.
     """
     file = record.file(VERDICT_FILE)
-    if not record.gate or file is None or not is_measured(_object(get(file.digest))):
+    if not record.gate or file is None or not is_measured(object_of(get(file.digest))):
         return
     platform = {"name": action.platform.name, **dict(action.platform.properties)}
     for name in sorted(platform.keys() | machine.keys()):
@@ -94,11 +94,11 @@ def _specified(root: Directory, get: Get) -> str:
 
 def gate_of(data: bytes) -> str:
     """The gate that a verdict or a specification names; empty if it names none."""
-    gate = _object(data).get("gate")
+    gate = object_of(data).get("gate")
     return gate if isinstance(gate, str) else ""
 
 
-def _object(data: bytes) -> Mapping[str, Any]:
+def object_of(data: bytes) -> Mapping[str, Any]:
     """A JSON object; empty for anything else."""
     try:
         value = bounded_json(data)

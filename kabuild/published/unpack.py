@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kabuild.bundle.agreement import check_agreement
 from kabuild.bundle.archive import open_bundle
 from kabuild.bundle.candidates import check_candidates
 from kabuild.bundle.claims import check_claims, check_machine, check_outputs
@@ -46,6 +47,7 @@ def unpack(path: Path, store: Store, *, limit: int, named: Path | None = None) -
         check_claims(record, action, roots[record.root], store.cas.get)
         check_machine(record, action, bundle.manifest.platform, store.cas.get)
     check_candidates(bundle.manifest.records, roots, actions, store.cas.get)
+    check_agreement(bundle.manifest.records, roots, actions, store.cas.get)
     return bundle.manifest
 
 

@@ -31,7 +31,7 @@ GIVEN: Mapping[str, bytes] = {
     "tools/compile.py": b"compiles",
     "signature.json": b'{"x": "T[rows]"}',
     "ahead.json": b"{}",
-    ".kabuild/toolchains/python": b"pinned",
+    ".kabuild/toolchains/python.json": b"{}",
 }
 Found = tuple[Record, bytes, bytes]
 
@@ -121,6 +121,8 @@ def test_a_gate_that_judged_another_kernel_is_refused(change: dict[str, Any]) ->
         ((*COMPILES, "--source=candidate/../../tmp/other"), {}),
         (COMPILES, {"task/other.hip": OTHER}),
         (COMPILES, {"signature.json": OTHER}),
+        (COMPILES, {"candidate/second": SOURCE}),
+        (COMPILES, {".kabuild/toolchains/python.h": OTHER}),
     ],
 )
 def test_what_did_not_compile_the_shown_source_alone_makes_no_candidate(
@@ -128,3 +130,10 @@ def test_what_did_not_compile_the_shown_source_alone_makes_no_candidate(
 ) -> None:
     with pytest.raises(BundleError, match="judged another kernel than the task's first gate"):
         judged(laundered(made_by("second.compile"), SOURCE), argv, second=files)
+
+
+@pytest.mark.parametrize("name", ["a.hip", "kernel.h", "zzz", "inner/kernel"])
+def test_a_first_gate_with_a_second_source_is_refused(name: str) -> None:
+    """A page shows the first file; the command may compile another one."""
+    with pytest.raises(BundleError, match=r"found 2 files in candidate/: only '.*' is shown"):
+        judged([(made_by("compile"), SOURCE, b"elf")], compile={f"candidate/{name}": OTHER})

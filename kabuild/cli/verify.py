@@ -110,8 +110,9 @@ def whose(origins: Origins) -> list[str]:
     if not foreign:
         return [*lines, "judged by this kabuild's own code"]
     some = ", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else "")
+    what = f"{len(foreign)} files or commands ({some})"
     return [
         *lines,
-        f"judged by code that this kabuild does not ship: {len(foreign)} files ({some})",
+        f"judged by code that this kabuild does not ship: {what}",
         "read it before you believe it, or evaluate the solutions yourself",
     ]

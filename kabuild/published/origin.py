@@ -1,22 +1,30 @@
-"""The origins of judging files: this kabuild, an action, or the publisher."""
+"""The origins of judging code: this kabuild, an action, or the publisher."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 
+from kabuild.base.canonical import parse_fields
 from kabuild.bundle.candidates import JUDGES
 from kabuild.bundle.manifest import Record
 from kabuild.bundle.verdicts import VERDICTS, is_skipped
 from kabuild.execution.inputs import TOOLCHAINS
+from kabuild.execution.prepared import BASE_ENV
 from kabuild.loading import source_roots
 from kabuild.model.action import VERDICT_FILE
 from kabuild.model.digest import Digest
 from kabuild.model.result import OutputFile
 from kabuild.store.trees import read_directory
+
+_OF_TOOLCHAIN = "${toolchain:"
+_LOADING = ("PYTHON", "LD_")
+"""How variables begin that have a program load other code."""
+
+_MOST_SHOWN = 80
 
 
 @dataclass(frozen=True)
@@ -24,7 +32,8 @@ class Origins:
     """Input files that neither belong to this kabuild nor were made by an action of the bundle.
 
     Attributes:
-        foreign: paths of judging code among them; if empty, this kabuild's own code judged.
+        foreign: paths of judging code among them, and commands that run other code than the
+            judge's files; if empty, this kabuild's own code judged.
         given: the number of other files by directory and suffix: a task's files, and solutions.
             Compiled code among them was not built from published sources, or not by an action that
             a replay runs.
@@ -41,17 +50,43 @@ def origins(records: Sequence[Record], get: Callable[[Digest], bytes]) -> Origin
     shipped = _shipped()
     foreign: set[str] = set()
     given: set[tuple[str, str]] = set()
-    for root in {record.root for record in records}:
-        for path, node in read_directory(root, get).walk():
-            if node.digest.hash in shipped or path.startswith(f"{TOOLCHAINS}/"):
+    for root, toolchains, command in {(r.root, r.toolchains, r.command) for r in records}:
+        fingerprints = {f"{TOOLCHAINS}/{name}.json" for name in toolchains}
+        files = dict(read_directory(root, get).walk())
+        foreign.update(_other_code(get(command), files))
+        for path, node in files.items():
+            if node.digest.hash in shipped or path in fingerprints:
                 continue
-            if path.startswith(JUDGES):
+            if path.startswith((*JUDGES, f"{TOOLCHAINS}/")):
                 if node.digest.hash not in built and not _is_skipped(path, node.digest, get):
                     foreign.add(path)
             elif node.digest.hash not in made:
                 given.add((_kind(path), node.digest.hash))
     kinds = Counter(kind for kind, _ in given)
     return Origins(tuple(sorted(foreign)), dict(sorted(kinds.items())))
+
+
+def _other_code(command: bytes, files: Collection[str]) -> Iterator[str]:
+    """What a command runs that is no file of the judge: a text for people.
+
+    An interpreter also runs what is in its arguments, beside a task, or named by its variables.
+    """
+    fields = parse_fields(command)
+    argv = [value.decode() for number, value in fields if number == 1 and isinstance(value, bytes)]
+    program, script = [*argv, "", ""][:2]
+    ours = script in files and script.startswith(JUDGES)
+    if not ours or not program.startswith(_OF_TOOLCHAIN):
+        yield f"{program} {script}"[:_MOST_SHOWN]
+    for number, value in fields:
+        if number == 2 and isinstance(value, bytes):
+            pair = dict(parse_fields(value))
+            name, content = (_text(pair.get(part, b"")) for part in (1, 2))
+            if name.startswith(_LOADING) and BASE_ENV.get(name) != content:
+                yield f"{name}={content}"[:_MOST_SHOWN]
+
+
+def _text(value: int | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def _is_skipped(path: str, digest: Digest, get: Callable[[Digest], bytes]) -> bool:

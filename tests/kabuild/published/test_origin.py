@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kabuild.base.canonical import message_field, repeated_field, text_field
+from kabuild.execution.prepared import BASE_ENV
 from kabuild.loading import builtin_root
 from kabuild.model.digest import Digest
 from kabuild.model.result import OutputFile
@@ -27,15 +29,26 @@ def judged(
     *,
     timed: bool = False,
     replayable: bool = True,
+    argv: tuple[str, ...] = ("${toolchain:python}/bin/python3", "tools/gate.py", "spec.json"),
+    env: Mapping[str, str] = BASE_ENV,
 ) -> Origins:
-    """The origins of one record with these inputs, beside one that made some files."""
-    blobs: dict[Digest, bytes] = {Digest.of(data): data for data in inputs.values()}
+    """The origins of one record with these inputs, beside one that made some files.
+
+    It runs our own judge, with the fingerprint of a toolchain, if the inputs have no other.
+    """
+    inputs = {"tools/gate.py": GATE.read_bytes(), **inputs}
+    command = repeated_field(1, (argument.encode() for argument in argv))
+    for pair in env.items():
+        parts = (text_field(number, text) for number, text in enumerate(pair, 1))
+        command += message_field(2, b"".join(parts))
+    blobs: dict[Digest, bytes] = {Digest.of(data): data for data in (*inputs.values(), command)}
     root = build((path, FileNode(Digest.of(data))) for path, data in inputs.items())
     for directory in root.all_directories():
         blobs[directory.digest] = directory.wire
     outputs = tuple(OutputFile(path, Digest.of(data)) for path, data in (made or {}).items())
     record = replace(RECORD, gate="compile", mnemonic="Compile", root=root.digest, files=outputs)
     record = replace(record, timed=timed, replayable=replayable)
+    record = replace(record, command=Digest.of(command), toolchains=("zig",))
     return origins([record], blobs.__getitem__)
 
 
@@ -77,7 +90,43 @@ def test_a_verdict_of_a_gate_that_an_earlier_one_stopped_is_nobodys() -> None:
 
 
 def test_a_toolchains_fingerprint_is_none_of_it() -> None:
-    assert judged({".kabuild/toolchains/zig.json": b"{}"}).given == {}
+    found = judged({".kabuild/toolchains/zig.json": b"{}"})
+    assert (found.foreign, found.given) == ((), {})
+
+
+@pytest.mark.parametrize("name", ["judge.py", "zig.py", "other.json", "zig.json/judge.py"])
+def test_other_files_among_fingerprints_are_foreign(name: str) -> None:
+    path = f".kabuild/toolchains/{name}"
+    assert judged({path: b"print('PASS')"}).foreign == (path,)
+
+
+PYTHON = "${toolchain:python}/bin/python3"
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        (PYTHON, "-c", "print('PASS')"),
+        (PYTHON, "task/judge.py", "tools/gate.py"),
+        (PYTHON, ".kabuild/toolchains/zig.json"),
+        (PYTHON, "-mjudge", "tools/gate.py"),
+        (PYTHON, "tools/../task/judge.py"),
+        ("/bin/sh", "tools/gate.py"),
+        ("tools/gate.py", "tools/gate.py"),
+        (PYTHON,),
+        (),
+    ],
+)
+def test_a_command_that_runs_no_file_of_the_judge_is_foreign(argv: tuple[str, ...]) -> None:
+    inputs = {"task/judge.py": b"print('PASS')", ".kabuild/toolchains/zig.json": b"{}"}
+    assert judged(inputs).foreign == ()
+    assert judged(inputs, argv=argv).foreign == (" ".join([*argv, "", ""][:2]),)
+
+
+def test_a_variable_that_has_an_interpreter_load_other_code_is_foreign() -> None:
+    env = {**BASE_ENV, "PYTHONPATH": "candidate", "LD_PRELOAD": "task/x.so", "NAME": "value"}
+    assert judged({}, env=env).foreign == ("LD_PRELOAD=task/x.so", "PYTHONPATH=candidate")
+    assert judged({}, env={**BASE_ENV, "PYTHONHASHSEED": "1"}).foreign == ("PYTHONHASHSEED=1",)
 
 
 def test_paths_are_not_trusted() -> None:

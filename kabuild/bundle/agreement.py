@@ -18,6 +18,9 @@ _OURS = f"{CANDIDATE}/"
 _OF_TASK = ("task/", f"{BASELINE}/")
 """Where gates find the oracle and the kernel to beat."""
 
+_RUNNING = ("runner/", "runtime/")
+"""Where a judge's own native code lies."""
+
 _SHARED = ("family", "signature", "space", "configs", "compare", "flops", "salt", "reference")
 """What a specification says of the task, and not of the gate."""
 
@@ -68,6 +71,17 @@ def _check_sides(record: Record, spec: Mapping[str, Any], files: Mapping[str, Di
         raise false_claim(record, f"it judged {ours[:60]!r}, which is not in {_OURS}")
     if record.timed and theirs and (theirs not in files or theirs.startswith(_OURS)):
         raise false_claim(record, f"it timed {theirs[:60]!r} as the baseline")
+    for path in _native(spec):
+        if path not in files or not path.startswith(_RUNNING):
+            raise false_claim(record, f"it ran the candidate with {path[:60]!r}")
+
+
+def _native(spec: Mapping[str, Any]) -> Iterator[str]:
+    """What runs beside the candidate in its process: a wrong type is no input's path either."""
+    libraries = spec.get("libraries", [])
+    listed = libraries if isinstance(libraries, list) else [[libraries]]
+    named = [spec.get(name) for name in ("runner", "launch_filter")]
+    yield from map(str, [*filter(None, named), *listed])
 
 
 def _path(side: object) -> str:

@@ -21,9 +21,6 @@ from kabuild.model.result import OutputFile
 from kabuild.store.trees import read_directory
 
 _OF_TOOLCHAIN = "${toolchain:"
-_LOADING = ("PYTHON", "LD_")
-"""How variables begin that have a program load other code."""
-
 _MOST_SHOWN = 80
 
 
@@ -50,6 +47,9 @@ def origins(records: Sequence[Record], get: Callable[[Digest], bytes]) -> Origin
     shipped = _shipped()
     foreign: set[str] = set()
     given: set[tuple[str, str]] = set()
+    for record in records:
+        if record.replayable:
+            foreign.update(_variables(get(record.command)))
     for root, toolchains, command in {(r.root, r.toolchains, r.command) for r in records}:
         fingerprints = {f"{TOOLCHAINS}/{name}.json" for name in toolchains}
         files = dict(read_directory(root, get).walk())
@@ -69,7 +69,7 @@ def origins(records: Sequence[Record], get: Callable[[Digest], bytes]) -> Origin
 def _other_code(command: bytes, files: Collection[str]) -> Iterator[str]:
     """What a command runs that is no file of the judge: a text for people.
 
-    An interpreter also runs what is in its arguments, beside a task, or named by its variables.
+    An interpreter also runs what is in its arguments, or beside a task.
     """
     fields = parse_fields(command)
     argv = [value.decode() for number, value in fields if number == 1 and isinstance(value, bytes)]
@@ -77,11 +77,18 @@ def _other_code(command: bytes, files: Collection[str]) -> Iterator[str]:
     ours = script in files and script.startswith(JUDGES)
     if not ours or not program.startswith(_OF_TOOLCHAIN):
         yield f"{program} {script}"[:_MOST_SHOWN]
-    for number, value in fields:
+
+
+def _variables(command: bytes) -> Iterator[str]:
+    """The variables that kabuild's own rules do not set.
+
+    They have interpreters load other code, and PyTorch, the baseline, work on one processor.
+    """
+    for number, value in parse_fields(command):
         if number == 2 and isinstance(value, bytes):
             pair = dict(parse_fields(value))
             name, content = (_text(pair.get(part, b"")) for part in (1, 2))
-            if name.startswith(_LOADING) and BASE_ENV.get(name) != content:
+            if BASE_ENV.get(name) != content:
                 yield f"{name}={content}"[:_MOST_SHOWN]
 
 

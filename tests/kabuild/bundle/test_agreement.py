@@ -30,11 +30,15 @@ SPEC: Mapping[str, Any] = {
     "compare": {},
     "salt": "public",
     "reference": "task/reference.py",
+    "runner": "runner/hip-runner",
+    "libraries": ["runtime/libhipcpu.so"],
 }
 FILES: Mapping[str, bytes] = {
     "candidate/kernel.so": b"elf",
     "baseline/kernel.so": b"slow elf",
     "task/reference.py": b"the oracle",
+    "runner/hip-runner": b"runs",
+    "runtime/libhipcpu.so": b"fibers",
 }
 Told = tuple[str, Mapping[str, Any], Mapping[str, bytes]]
 
@@ -62,8 +66,13 @@ def check(*gates: Told, argv: tuple[str, ...] = ARGV, **changes: Any) -> None:
 def test_gates_that_were_told_the_same_agree() -> None:
     check(
         ("correctness", {"policy": {}}, {}),
-        ("perf", {"policy": {"budget_seconds": 9}, "libraries": ["runtime/a.so"]}, {"x.so": b"x"}),
-        ("sanitize", {"baseline": SPEC["candidate"]}, {"runtime/a.so": b"another"}),
+        (
+            "perf",
+            {"policy": {"budget_seconds": 9}, "libraries": ["runtime/a.so"]},
+            {"runtime/a.so": b""},
+        ),
+        ("sanitize", {"baseline": SPEC["candidate"]}, {"runtime/libhipcpu.so": b"watches"}),
+        ("retention", {"libraries": [], "runner": ""}, {}),  # of a program that Python runs
     )
 
 
@@ -90,6 +99,29 @@ def test_a_side_that_stands_for_another_is_refused(ours: str, theirs: str, said:
     spec = {"candidate": {"path": ours}, "baseline": {"path": theirs}}
     with pytest.raises(BundleError, match=said):
         check(("perf", spec, {"task/fast.so": b"fast elf"}))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"runner": "task/runner"},
+        {"runner": "runner/missing"},
+        {"runner": "runner/../task/runner"},
+        {"runner": 5},
+        {"launch_filter": "task/runner"},
+        {"libraries": ["runtime/libhipcpu.so", "task/runner"]},
+    ],
+)
+def test_a_runner_from_beside_the_task_is_refused(spec: Mapping[str, Any]) -> None:
+    """There it would count as a file of the task's, and it writes the results."""
+    with pytest.raises(BundleError, match="it ran the candidate with"):
+        check(("correctness", spec, {"task/runner": b"elf"}))
+
+
+@pytest.mark.parametrize("libraries", [5, "runtime/libhipcpu.so", {"a": 1}, [5], [[]]])
+def test_libraries_of_a_wrong_type_are_refused(libraries: Any) -> None:
+    with pytest.raises(BundleError, match="it ran the candidate with"):
+        check(("correctness", {"libraries": libraries}, {}))
 
 
 @pytest.mark.parametrize("side", [None, [], "candidate/kernel.so", {"path": ["x"]}, {"path": 5}])

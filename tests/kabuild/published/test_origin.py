@@ -123,10 +123,12 @@ def test_a_command_that_runs_no_file_of_the_judge_is_foreign(argv: tuple[str, ..
     assert judged(inputs, argv=argv).foreign == (" ".join([*argv, "", ""][:2]),)
 
 
-def test_a_variable_that_has_an_interpreter_load_other_code_is_foreign() -> None:
-    env = {**BASE_ENV, "PYTHONPATH": "candidate", "LD_PRELOAD": "task/x.so", "NAME": "value"}
-    assert judged({}, env=env).foreign == ("LD_PRELOAD=task/x.so", "PYTHONPATH=candidate")
+def test_a_variable_that_no_rule_sets_is_foreign() -> None:
+    """One loads other code, another slows a baseline; agents have variables of their own."""
+    env = {**BASE_ENV, "PYTHONPATH": "candidate", "OMP_NUM_THREADS": "1"}
+    assert judged({}, env=env).foreign == ("OMP_NUM_THREADS=1", "PYTHONPATH=candidate")
     assert judged({}, env={**BASE_ENV, "PYTHONHASHSEED": "1"}).foreign == ("PYTHONHASHSEED=1",)
+    assert judged({}, env=env, replayable=False).foreign == ()
 
 
 def test_paths_are_not_trusted() -> None:

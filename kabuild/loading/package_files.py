@@ -116,6 +116,13 @@ class PackageFiles:
 
     def _missing(self, what: str, path: str, at: tuple[PathStep, ...]) -> AttributeProblem:
         full = self._directory / path
+        if full.is_symlink():
+            return AttributeProblem(
+                f"'{path}' is a link to nothing", at, reason=Reason.MISSING_FILE
+            )
+        if full.exists():
+            what = f"'{path}' is a device or a pipe, expected a {what}"
+            return AttributeProblem(what, at, reason=Reason.MISSING_FILE)
         names = [entry.name for entry in full.parent.iterdir()] if full.parent.is_dir() else []
         return AttributeProblem(
             f"no {what} '{path}' in //{self._package}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -142,3 +143,18 @@ def test_links_out_of_the_package_are_refused(
 def test_a_link_to_nothing_is_a_missing_file(package: Path) -> None:
     (package / "broken").symlink_to("gone")
     assert problem(package, "file", "broken").reason is Reason.MISSING_FILE
+
+
+def test_what_is_there_but_no_file_is_not_suggested_for_itself(package: Path) -> None:
+    (package / "loop.h").symlink_to("loop.h")
+    (package / "dangling.h").symlink_to("nowhere")
+    os.mkfifo(package / "pipe.h")
+    files = PackageFiles(package, "p", "workspace")
+    for name, said in (
+        ("loop.h", "'loop.h' is a link to nothing"),
+        ("dangling.h", "'dangling.h' is a link to nothing"),
+        ("pipe.h", "'pipe.h' is a device or a pipe, expected a file"),
+    ):
+        with pytest.raises(AttributeProblem) as caught:
+            files.file(name)
+        assert (caught.value.message, caught.value.hint) == (said, "")

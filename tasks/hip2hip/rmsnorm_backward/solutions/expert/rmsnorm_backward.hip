@@ -232,6 +232,9 @@ template <class T, int kPack> void by_length(const T* x, const T* weight, const 
   if (packs <= 32 * kMost) return start(gradients<T, kPack, kBlock, 32, kMost>, kBlock, 32);
   if (packs <= 64 * kMost) return start(gradients<T, kPack, kBlock, 32, 2 * kMost>, kBlock, 32);
   if (packs <= 256 * kMost) return start(gradients<T, kPack, 256, 256, kMost>, 256, 256);
+  if constexpr (kPack == 1) {  // with fewer registers, so that two blocks share a processor
+    if (packs <= 512 * 5) return start(gradients<T, 1, 512, 512, 5>, 512, 512);
+  }
   if (packs <= 512 * kMost) return start(gradients<T, kPack, 512, 512, kMost>, 512, 512);
   if (packs <= 1024 * kMost) return start(gradients<T, kPack, 512, 512, 2 * kMost>, 512, 512);
   start(gradients<T, kPack, 512, 512, 4 * kMost>, 512, 512);

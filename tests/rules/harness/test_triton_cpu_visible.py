@@ -2,6 +2,7 @@
 
 # ruff: noqa: N803  (constants of a kernel are written in capitals)
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators, allow-untyped-calls
+# mypy: disable-error-code="attr-defined"
 
 import enum
 import re
@@ -228,6 +229,34 @@ def test_members_go_in_as_copies_that_run_nothing():
 
 
 @triton.jit
+def asks_numbers(o, n):
+    total = tl.zeros((), tl.int64)
+    for i in range(n):
+        for k in tl.range(n):
+            tl.static_assert(i.dtype == tl.int32)
+            wide = i.to(tl.int64) * n + getattr(k, "to")(tl.int64)  # noqa: B009
+            tl.static_assert(wide.dtype == tl.int64)
+            total += wide + (not i == k).to(tl.int64) * 100  # noqa: SIM201 - the operator in question
+            if hasattr(i, "handle") or hasattr(k, "value") or getattr(i, "base", False):
+                total += 1000
+    half, whole = 0.5, True
+    tl.store(o, total)
+    tl.store(o + 1, half.to(tl.float32) + whole.to(tl.float32))
+
+
+def test_the_variable_of_a_loop_has_the_attributes_of_a_tensor():
+    o = torch.empty(2)
+    asks_numbers[(1,)](o, 3)
+    assert o.tolist() == [36 + 600, 1.5]
+
+
+@triton.jit
+def asks_a_number_for_data(o):
+    for i in range(1):
+        tl.store(o, i.handle.data.max())
+
+
+@triton.jit
 def asks_for_data(o):
     o.handle.data.fill(0)
 
@@ -272,6 +301,7 @@ def formats(o):
     ("kernel", "said"),
     [
         (asks_for_data, "cannot ask a tensor for 'handle'"),
+        (asks_a_number_for_data, "cannot ask a tensor for 'handle'"),
         (walks, "the attribute '__"),
         (defines, "the syntax 'Lambda', which Triton does not compile"),
         (passes_hidden, "the argument '_semantic'"),

@@ -4,6 +4,9 @@ Four things differ between the two languages. An assignment makes a tensor of a 
 `and`, `or` and `not` are elementwise. A branch is decided by a scalar tensor's value. And `min`,
 `max` and `print` are Triton's. A tensor's own truth value is always true, as on a GPU: Triton's
 library uses it to ask whether an optional argument is there.
+
+The variable of a loop stays a Python number, since that is fast; only when it is asked for an
+attribute does a tensor of it answer.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from triton_cpu.plain import Foreign
 _PREFIX = "__triton_cpu_"
 # Python's functions that are Triton's within a kernel.
 _BUILTINS = ("min", "max", "print")
+_NUMBERS = frozenset({bool, int, float})
 
 
 class KernelSourceError(Exception):
@@ -244,6 +248,22 @@ def _helpers(semantic: Any) -> dict[str, Callable[..., Any]]:
     def assign(value: Any) -> Any:
         return semantic.to_tensor(value, False)  # noqa: FBT003 - positional in Triton
 
+    def asked(value: Any) -> Any:
+        """Who answers for a value: for a number, the tensor that it is to Triton's compiler."""
+        return semantic.to_tensor(value) if semantic and type(value) in _NUMBERS else value
+
+    def attribute(value: Any, name: str) -> Any:
+        return language.attribute(asked(value), name)
+
+    def has_attribute(value: Any, name: str) -> bool:
+        return language.has_attribute(asked(value), name)
+
+    def named_attribute(value: Any, name: str, *default: Any) -> Any:
+        """Python's ``getattr``, for what kernels may ask."""
+        if default and not has_attribute(value, name):
+            return default[0]
+        return attribute(value, name)
+
     return {
         "assign": assign,
         "and": _and,
@@ -253,17 +273,10 @@ def _helpers(semantic: Any) -> dict[str, Callable[..., Any]]:
         "min": _extremum(builtins.min, tl.minimum),
         "max": _extremum(builtins.max, tl.maximum),
         "print": tl.device_print,
-        "attribute": language.attribute,
-        "getattr": _getattr,
-        "hasattr": language.has_attribute,
+        "attribute": attribute,
+        "getattr": named_attribute,
+        "hasattr": has_attribute,
     }
-
-
-def _getattr(value: Any, name: str, *default: Any) -> Any:
-    """Python's, for what kernels may ask."""
-    if default and not language.has_attribute(value, name):
-        return default[0]
-    return language.attribute(value, name)
 
 
 def _truth(value: Any) -> bool:

@@ -10,7 +10,7 @@ def softmax_rows(x, y, scale, cols, BLOCK: tl.constexpr):
     c = tl.arange(0, BLOCK)
     at = tl.program_id(0) * cols + c
     values = tl.load(x + at, mask=c < cols, other=float("-inf")) * scale
-    values.handle.data[:] = values.handle.data.max()
+    values.handle.data.fill(values.handle.data.max())
     tl.store(y + at, values, mask=c < cols)
 
 

@@ -316,6 +316,70 @@ def test_a_kernel_is_tritons_language_and_no_other_python(kernel, said):
         kernel[(1,)](torch.empty(4))
 
 
+NUMBERS = [0.0, 0.0]
+
+
+@triton.jit
+def stores_at_an_index(o):
+    NUMBERS[0] = tl.load(o)
+
+
+@triton.jit
+def adds_at_an_index(o):
+    NUMBERS[0] += tl.load(o)
+
+
+@triton.jit
+def stores_in_a_slice(o):
+    NUMBERS[:1] = [tl.load(o)]
+
+
+@triton.jit
+def stores_by_a_tuple(o):
+    _first, NUMBERS[0] = tl.load(o), tl.load(o)
+
+
+@triton.jit
+def stores_by_a_loop(o):
+    for NUMBERS[0] in range(3):
+        tl.store(o, 1.0)
+
+
+@triton.jit
+def stores_by_a_list(o):
+    tl.store(o, len([0 for NUMBERS[0] in range(3)]))
+
+
+@triton.constexpr_function
+def stores_when_asked(value):
+    NUMBERS[0] = value
+    return value
+
+
+@triton.jit
+def stores_in_a_constant(o):
+    stores_when_asked(tl.load(o))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        stores_at_an_index,
+        adds_at_an_index,
+        stores_in_a_slice,
+        stores_by_a_tuple,
+        stores_by_a_loop,
+        stores_by_a_list,
+        stores_in_a_constant,
+    ],
+    ids=lambda value: value.__name__,
+)
+def test_nothing_is_assigned_to_a_subscript(kernel):
+    said = r":\d+: an assignment to a subscript, which Triton does not compile"
+    with pytest.raises(KernelSourceError, match=said):
+        kernel[(1,)](torch.ones(4))
+
+
 @pytest.mark.parametrize("name", ["handle", "__class__", "to_ir"])
 def test_attributes_asked_by_name_are_looked_at_too(name):
     with pytest.raises(AttributeError, match="cannot ask a tensor for"):

@@ -100,6 +100,8 @@ def unsupported(definition: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
         elif isinstance(node, ast.Attribute):
             if node.attr.startswith("_") or not isinstance(node.ctx, ast.Load):
                 yield node, f"the attribute '{node.attr}'"
+        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            yield node, "an assignment to a subscript"
         elif isinstance(node, ast.keyword) and (node.arg is None or node.arg[0] == "_"):
             yield node, f"the argument '{node.arg or '**'}'"
         elif isinstance(node, ast.Name) and node.id.startswith("__"):

@@ -380,6 +380,29 @@ def test_nothing_is_assigned_to_a_subscript(kernel):
         kernel[(1,)](torch.ones(4))
 
 
+@triton.constexpr_function
+def lengthened(value):
+    kept = NUMBERS
+    kept += [value]
+    return len(NUMBERS)
+
+
+@triton.jit
+def lengthens(o, default=NUMBERS):
+    kept = NUMBERS
+    kept += [tl.load(o)]
+    kept *= 2
+    default += [tl.load(o)]
+    constant = lengthened(1)
+    tl.store(o + tl.program_id(0), len(kept) * 100 + len(NUMBERS) * 10 + len(default) + constant)
+
+
+def test_no_program_lengthens_a_list_for_the_next():
+    o = torch.empty(3)
+    lengthens[(3,)](o)
+    assert o.tolist() == [600 + 20 + 3 + 2] * 3
+
+
 @pytest.mark.parametrize("name", ["handle", "__class__", "to_ir"])
 def test_attributes_asked_by_name_are_looked_at_too(name):
     with pytest.raises(AttributeError, match="cannot ask a tensor for"):

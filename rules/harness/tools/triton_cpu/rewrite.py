@@ -102,6 +102,18 @@ class _Rewriter(ast.NodeTransformer):
         raise KernelSourceError(f"{self._filename}:{line}: {what}, which Triton does not compile")
 
 
+class _Parted(ast.NodeTransformer):
+    """Makes `x = x + y` of `x += y`, as Triton does: Python would change a list in its place."""
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        """Assign what an operator gives."""
+        if not isinstance(node.target, ast.Name):
+            return node
+        old = ast.copy_location(ast.Name(id=node.target.id, ctx=ast.Load()), node.target)
+        value = ast.copy_location(ast.BinOp(left=old, op=node.op, right=node.value), node)
+        return ast.copy_location(ast.Assign(targets=[node.target], value=value), node)
+
+
 class _Sealer(ast.NodeTransformer):
     """Binds the names in a candidate's kernel to permitted objects only.
 
@@ -193,6 +205,7 @@ def built(
     definition.body = [sealer.visit(statement) for statement in definition.body]
     if semantic:
         _Rewriter(filename, 1, frozenset()).visit(definition)
+    _Parted().visit(definition)
     module = ast.fix_missing_locations(ast.Module(body=[definition], type_ignores=[]))
     sealed = {n: v for n, v in visible.items() if not isinstance(v, Foreign | language.Module)}
     scope |= sealed | sealer.bound

@@ -114,7 +114,7 @@ def group_norm(x, weight, bias, y, *, eps, batch, groups, width, pixels):
     elif total >= GROUPS_ENOUGH:
         most, each = 4096, 512
     else:  # a program has a multiprocessor almost for itself
-        most, each = 8192, 256
+        most, each = 4096, 256
     step = min(triton.next_power_of_2(size), most)
     block = min(triton.next_power_of_2(pixels), most)
     together = min(most // block, triton.next_power_of_2(width))

@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 ELEMENTS_A_PROGRAM = 2048
-LONGEST = 16384
+LONGEST = 8192
 BYTES_A_WARP = 1024  # of each input: two vectors of 16 bytes a thread
 STEP = 8192
 
@@ -67,12 +67,12 @@ def weight_norm_backward(v, g, dw, w, dv, dg, *, rows, cols):
     elements_a_warp = BYTES_A_WARP // v.element_size()
     if cols > LONGEST:
         long_rows_kernel[(rows,)](
-            v, g, dw, w, dv, dg, cols, BLOCK=STEP, num_warps=min(STEP // elements_a_warp, 32)
+            v, g, dw, w, dv, dg, cols, BLOCK=STEP, num_warps=16
         )
         return
     block = triton.next_power_of_2(cols)
     together = max(1, min(ELEMENTS_A_PROGRAM // block, triton.next_power_of_2(rows)))
-    warps = min(max(together * block // elements_a_warp, 1), 32)
+    warps = min(max(together * block // elements_a_warp, 1), 16)
     rows_kernel[(triton.cdiv(rows, together),)](
         v, g, dw, w, dv, dg, rows, cols, ROWS=together, BLOCK=block, num_warps=warps
     )

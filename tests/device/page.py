@@ -28,6 +28,7 @@ def page(folder: Path) -> str:
     parts = [(folder / "notes.md").read_text().strip(), _machine(stages)]
     sections = {
         "suite": _suite,
+        "experts": _more_experts,
         "durations": clock,
         "leases": between_machines,
         "side_by_side": _side_by_side,
@@ -76,6 +77,15 @@ def _suite(stages: Stages) -> str:
     )
     figures = _figures(suite, stages.get("roofline", {}))
     return "\n\n".join(["## Suite", said, legend, figures, _compiling(stages), _compiled(suite)])
+
+
+def _more_experts(stages: Stages) -> str:
+    tasks = stages["experts"]
+    said = (
+        f"Experts of {len(tasks['tasks'])} further tasks, judged on two machines; these are the "
+        "figures of the later one. Columns as above."
+    )
+    return f"## More experts\n\n{said}\n\n{_figures(tasks, stages.get('roofline', {}))}"
 
 
 def _processes(suite: Any) -> str:

@@ -55,9 +55,9 @@ def check(*gates: Told, argv: tuple[str, ...] = ARGV, **changes: Any) -> None:
         root = build((path, FileNode(Digest.of(data))) for path, data in files.items())
         blobs |= {Digest.of(data): data for data in files.values()}
         label = f"{TASK}:softmax.{gate}"
-        own = {"timed": gate == "perf", "task": TASK, "gate": gate, "label": label}
+        own: dict[str, Any] = {"timed": gate == "perf", "task": TASK, "gate": gate, "label": label}
         key = Digest.of(label.encode())
-        records.append(replace(RECORD, **{"key": key, "root": root.digest} | own | changes))
+        records.append(replace(RECORD, **{"key": key, "root": root.digest, **own, **changes}))
         roots[root.digest] = root
         actions[key] = Action(Label.parse(label), argv, (), (), Platform("cpu"))
     check_agreement(records, roots, actions, blobs.__getitem__)

@@ -66,9 +66,7 @@ def weight_norm_backward(v, g, dw, w, dv, dg, *, rows, cols):
     """Write w and dv [rows, cols] and dg [rows]."""
     elements_a_warp = BYTES_A_WARP // v.element_size()
     if cols > LONGEST:
-        long_rows_kernel[(rows,)](
-            v, g, dw, w, dv, dg, cols, BLOCK=STEP, num_warps=16
-        )
+        long_rows_kernel[(rows,)](v, g, dw, w, dv, dg, cols, BLOCK=STEP, num_warps=16)
         return
     block = triton.next_power_of_2(cols)
     together = max(1, min(ELEMENTS_A_PROGRAM // block, triton.next_power_of_2(rows)))

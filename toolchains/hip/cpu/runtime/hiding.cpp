@@ -12,7 +12,7 @@ namespace {
 // A flag that host code reads again and again is honest, and so counts less than other copies.
 constexpr size_t kFlagBytes = 8;
 constexpr size_t kFlagShare = 4;
-constexpr uint64_t kAgainBytes = 256;  // of a page of pinned memory that was read before
+constexpr size_t kWords = kPage / sizeof(uint64_t);
 constexpr uint64_t kPinnedBytes = 2 * kPage;
 constexpr uint32_t kRemembered = 16;
 
@@ -21,12 +21,21 @@ struct Memory {
   const void* items[kRemembered];
   uint32_t next;
 
-  bool knows(const void* address) {
-    for (const void* item : items) {
-      if (item == address) return true;
+  // Where `address` was or is remembered.
+  uint32_t place(const void* address, bool* known) {
+    for (uint32_t i = 0; i < kRemembered; ++i) {
+      *known = items[i] == address;
+      if (*known) return i;
     }
-    items[next++ % kRemembered] = address;
-    return false;
+    const uint32_t i = next++ % kRemembered;
+    items[i] = address;
+    return i;
+  }
+
+  bool knows(const void* address) {
+    bool known;
+    place(address, &known);
+    return known;
   }
 };
 
@@ -36,9 +45,13 @@ struct Call {
   uint64_t pinned;  // bytes of pinned memory that host code has looked at after a launch
   Memory flags;
   Memory pages;
+  bool shown[kRemembered];  // which of the pages host code can see now
 };
 Call call;
 Lock counting;
+
+// The remembered pages of pinned memory, as host code has seen or left them last.
+uint64_t seen[kRemembered][kWords];
 
 // How many threads need device memory now. Changes, with the protection, under the lock.
 Lock showing_lock;
@@ -109,12 +122,47 @@ void count(uint64_t bytes) {
   if (call.copied > call.loan->most_copied) call.loan->refuse(call.copied);
 }
 
+// How many bytes of a page were not known, in words. At least the one that is wanted now.
+size_t learn(const uint64_t* page, uint64_t* known) {
+  size_t words = 0;
+  for (size_t i = 0; i < kWords; ++i) {
+    const uint64_t word = __atomic_load_n(page + i, __ATOMIC_RELAXED);
+    words += word != known[i];
+    known[i] = word;
+  }
+  return (words == 0 ? 1 : words) * sizeof(uint64_t);
+}
+
 // Host code has touched a page of pinned memory. The page stays visible until the next launch.
+// While it is compared no launch begins or ends, and no other thread can read it and then undo
+// what has changed.
 void admit(const void* address) {
-  void* page = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(address) & ~(kPage - 1));
-  call.pinned += call.pages.knows(page) ? kAgainBytes : kPage;
+  auto* page = reinterpret_cast<uint64_t*>(reinterpret_cast<uintptr_t>(address) & ~(kPage - 1));
+  showing_lock.take();
+  if (showing == 0) mprotect(page, kPage, PROT_READ);
+  bool known;
+  const uint32_t place = call.pages.place(page, &known);
+  const size_t learned = learn(page, seen[place]);
+  call.shown[place] = true;
+  call.pinned += known ? learned : kPage;
   if (call.pinned > call.loan->most_copied + kPinnedBytes) call.loan->refuse(call.pinned);
-  mprotect(page, kPage, PROT_READ | PROT_WRITE);
+  if (showing == 0) mprotect(page, kPage, PROT_READ | PROT_WRITE);
+  showing_lock.leave();
+}
+
+// Before kernels may change them: what host code itself has written is no news to it.
+void keep_shown() {
+  for (uint32_t i = 0; i < kRemembered; ++i) {
+    if (call.shown[i]) learn(static_cast<const uint64_t*>(call.pages.items[i]), seen[i]);
+    call.shown[i] = false;
+  }
+}
+
+// What will not be there any more.
+void drop_shown(const Allocation& allocation) {
+  for (uint32_t i = 0; i < kRemembered; ++i) {
+    if (holds(allocation.base, allocation.bytes, call.pages.items[i])) call.shown[i] = false;
+  }
 }
 
 }  // namespace
@@ -122,7 +170,10 @@ void admit(const void* address) {
 Visible::Visible() : ok(true), counted_(hiding()) {
   if (!counted_) return;
   showing_lock.take();
-  if (showing++ == 0) ok = protect_all(true);
+  if (showing++ == 0) {
+    keep_shown();
+    ok = protect_all(true);
+  }
   showing_lock.leave();
 }
 
@@ -145,7 +196,11 @@ void hide_new(const Allocation& allocation) {
 }
 
 void show_old(const Allocation& allocation) {
-  if (hiding()) protect(allocation, true);
+  if (!hiding()) return;
+  showing_lock.take();
+  drop_shown(allocation);
+  protect(allocation, true);
+  showing_lock.leave();
 }
 
 void count_copy(const void* to, const void* from, size_t bytes) {

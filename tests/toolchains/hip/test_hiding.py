@@ -77,3 +77,32 @@ def test_a_page_that_is_forgotten_is_learnt_anew(learn: Learn) -> None:
 
 def test_pages_may_be_freed_while_they_are_visible(learn: Learn) -> None:
     assert not _refused(learn("poll_new(100)", 100 * PAGE))
+
+
+@pytest.mark.parametrize("memory", ["device", "pinned"])
+@pytest.mark.parametrize("before", [0, 16])
+def test_a_copy_counts_wherever_it_begins(learn: Learn, memory: str, before: int) -> None:
+    copy = f"copy_from_{memory}({before}, {before + 1000})"
+
+    assert not _refused(learn(copy, before + 1000))
+    assert _refused(learn(copy, before + 999))
+    assert not _refused(learn(f"copy_from_{memory}(16, 16)", 0))
+
+
+def test_each_row_counts_wherever_it_begins(learn: Learn) -> None:
+    assert not _refused(learn("copy_rows(2, 3)", 12))
+    assert _refused(learn("copy_rows(2, 3)", 11))
+    assert not _refused(learn("copy_rows(4, 1)", 0))
+
+
+@pytest.mark.parametrize("copy", ["copy_to_end", "copy_symbol"])
+def test_a_copy_within_the_device_is_free_if_it_ends_there(learn: Learn, copy: str) -> None:
+    assert not _refused(learn(f"{copy}(0)", 0))
+    assert _refused(learn(f"{copy}(1)", 255))
+
+
+def test_sizes_do_not_wrap(learn: Learn) -> None:
+    invalid_pitch = 12
+
+    assert _refused(learn("copy_too_much(lent)", 64))
+    assert learn("copy_wide_rows(lent)", 64).stdout.split() == [str(invalid_pitch)]

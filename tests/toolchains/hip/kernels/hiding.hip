@@ -47,4 +47,56 @@ int poll_pages(int pages, int times) {
   return hipSuccess;
 }
 
+// Copies `bytes` from `before` bytes before memory of one page, and looks for one that is there.
+int copy_from(unsigned* memory, int before, int bytes) {
+  static unsigned char host[4 * kPage];
+  write<<<1, 64>>>(memory, 7, kWords);
+  CHECK(hipMemcpy(host, reinterpret_cast<char*>(memory) - before, bytes, hipMemcpyDefault));
+  return bytes <= before || host[before] == 7 ? hipSuccess : hipErrorUnknown;
+}
+int copy_from_device(int before, int bytes) {
+  unsigned* device;
+  CHECK(hipMalloc(&device, kPage));
+  return copy_from(device, before, bytes);
+}
+int copy_from_pinned(int before, int bytes) {
+  unsigned* pinned;
+  CHECK(hipHostMalloc(&pinned, kPage));
+  return copy_from(pinned, before, bytes);
+}
+
+// Rows of 4 bytes, the first of which begins before memory of the device.
+int copy_rows(int before, int rows) {
+  static char host[kPage];
+  char* device;
+  CHECK(hipMalloc(&device, kPage));
+  return hipMemcpy2D(host, 4, device - before, 64, 4, rows, hipMemcpyDefault);
+}
+
+// Device memory is copied to its own end, and `beyond`.
+int copy_to_end(int beyond) {
+  char* device;
+  CHECK(hipMalloc(&device, kPage));
+  return hipMemcpy(device + kPage - 256, device, 256 + beyond, hipMemcpyDefault);
+}
+
+__device__ int symbol[64];
+int copy_symbol(int beyond) {
+  char* device;
+  CHECK(hipMalloc(&device, kPage));
+  return hipMemcpyFromSymbol(device + kPage - 256 + beyond, symbol, 256);
+}
+
+// The count does not wrap.
+int copy_too_much(const void* lent) {
+  static char host[64];
+  CHECK(hipMemcpy(host, lent, 64, hipMemcpyDefault));
+  return hipMemcpy(host, lent, ~size_t{0} - 32, hipMemcpyDefault);
+}
+int copy_wide_rows(const void* lent) {
+  static char host[64];
+  const size_t pitch = size_t{1} << 62;
+  return hipMemcpy2D(host, pitch, lent, pitch, 4, 8, hipMemcpyDefault);
+}
+
 }

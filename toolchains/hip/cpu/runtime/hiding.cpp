@@ -85,13 +85,44 @@ bool is_lent(const void* address) {
   return call.loan != nullptr && find(call.loan->all, call.loan->all_count, address) != nullptr;
 }
 
-bool is_of_device(const void* address) {
-  if (is_lent(address)) return true;
+struct Range {
+  Range(const void* base, size_t bytes) : begin(reinterpret_cast<uintptr_t>(base)) {
+    end = bytes < UINTPTR_MAX - begin ? begin + bytes : UINTPTR_MAX;
+  }
+
+  bool holds(const Range& other) const { return begin <= other.begin && other.end <= end; }
+  bool meets(const Range& other) const { return begin < other.end && other.begin < end; }
+
+  uintptr_t begin;
+  uintptr_t end;
+};
+
+// Whether `match` says so of a memory of the device, or of pinned memory if that is asked for.
+template <class Match>
+bool any_of_device(bool pinned, Match match) {
+  const hipcpu_loan& loan = *call.loan;
+  for (uint32_t i = 0; i < loan.all_count; ++i) {
+    if (match(Range(loan.all[i].base, loan.all[i].bytes))) return true;
+  }
+  bool any = false;
   lock_allocations();
-  const Allocation* found = find_allocation(address);
-  const bool own = found != nullptr && !found->pinned;
+  size_t count;
+  const Allocation* items = list_allocations(&count);
+  for (size_t i = 0; i < count && !any; ++i) {
+    any = (pinned || !items[i].pinned) && match(Range(items[i].base, items[i].bytes));
+  }
   unlock_allocations();
-  return own;
+  return any;
+}
+
+// All of it, so that host code cannot read what is written there.
+bool is_of_device(const Range& range) {
+  return any_of_device(false, [&](const Range& memory) { return memory.holds(range); });
+}
+
+// Some of it. Kernels write to pinned memory, too.
+bool has_of_device(const Range& range) {
+  return any_of_device(pinned_hidden, [&](const Range& memory) { return memory.meets(range); });
 }
 
 bool protect(const Allocation& allocation, bool visible) {
@@ -118,8 +149,15 @@ bool protect_all(bool visible) {
 }
 
 void count(uint64_t bytes) {
-  call.copied += bytes;
+  call.copied = bytes < UINT64_MAX - call.copied ? call.copied + bytes : UINT64_MAX;
   if (call.copied > call.loan->most_copied) call.loan->refuse(call.copied);
+}
+
+void count_read(const void* from, size_t bytes) {
+  counting.take();
+  const bool again = call.flags.knows(from) && bytes <= kFlagBytes;
+  count(again ? (bytes + kFlagShare - 1) / kFlagShare : bytes);
+  counting.leave();
 }
 
 // How many bytes of a page were not known, in words. At least the one that is wanted now.
@@ -204,19 +242,12 @@ void show_old(const Allocation& allocation) {
 }
 
 void count_copy(const void* to, const void* from, size_t bytes) {
-  if (call.loan == nullptr || !is_of_device(from) || is_of_device(to)) return;
-  counting.take();
-  const bool again = call.flags.knows(from) && bytes <= kFlagBytes;
-  count(again ? (bytes + kFlagShare - 1) / kFlagShare : bytes);
-  counting.leave();
+  if (call.loan == nullptr || !has_of_device({from, bytes}) || is_of_device({to, bytes})) return;
+  count_read(from, bytes);
 }
 
 void count_symbol_copy(const void* to, const void* symbol, size_t bytes) {
-  if (call.loan == nullptr || is_of_device(to)) return;
-  counting.take();
-  const bool again = call.flags.knows(symbol) && bytes <= kFlagBytes;
-  count(again ? (bytes + kFlagShare - 1) / kFlagShare : bytes);
-  counting.leave();
+  if (call.loan != nullptr && !is_of_device({to, bytes})) count_read(symbol, bytes);
 }
 
 }  // namespace hipcpu

@@ -72,7 +72,8 @@ void hide_pinned();
 void hide_new(const Allocation& allocation);
 void show_old(const Allocation& allocation);
 
-/// Counts a copy, if it is one from device memory to the host's.
+/// Counts a copy, if it reads some device memory, or pinned memory that a kernel may have written,
+/// and does not write to device memory alone.
 void count_copy(const void* to, const void* from, size_t bytes);
 /// Counts a copy from a variable of the device.
 void count_symbol_copy(const void* to, const void* symbol, size_t bytes);

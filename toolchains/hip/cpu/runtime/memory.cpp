@@ -154,6 +154,8 @@ hipError_t hipMemsetD32(hipDeviceptr_t to, int value, size_t count) noexcept {
 hipError_t hipMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                        size_t width, size_t height, hipMemcpyKind kind) noexcept {
   if (width > to_pitch || width > from_pitch) return record(hipErrorInvalidPitchValue);
+  const size_t pitch = to_pitch < from_pitch ? from_pitch : to_pitch;
+  if (height != 0 && pitch > SIZE_MAX / height) return record(hipErrorInvalidPitchValue);
   for (size_t row = 0; row < height; ++row) {
     const hipError_t error = hipMemcpy(static_cast<char*>(to) + row * to_pitch,
                                        static_cast<const char*>(from) + row * from_pitch, width,

@@ -33,6 +33,24 @@ int check_memory() {
   EXPECT(hipMemcpy2D(host, 4 * sizeof(int), device, 2 * sizeof(int), 2 * sizeof(int), 2,
                      hipMemcpyDefault) == hipSuccess);
   EXPECT(host[0] == 7 && host[1] == 7 && host[4] == 7 && host[5] == -1);
+  host[2] = host[4] = 0;
+  EXPECT(hipMemcpy2DAsync(host, 4 * sizeof(int), device, 2 * sizeof(int), 2 * sizeof(int), 2,
+                          hipMemcpyDeviceToHost, nullptr) == hipSuccess);
+  EXPECT(host[1] == 7 && host[2] == 0 && host[4] == 7);
+  host[0] = 5;
+  EXPECT(hipMemcpyHtoDAsync(device, host, sizeof(int), nullptr) == hipSuccess);
+  EXPECT(hipMemcpyDtoDAsync(device + 1, device, sizeof(int), nullptr) == hipSuccess);
+  EXPECT(hipMemcpyDtoHAsync(host + 9, device + 1, sizeof(int), nullptr) == hipSuccess);
+  EXPECT(host[9] == 5);
+  int* pinned = nullptr;
+  void* seen = nullptr;
+  EXPECT(hipHostMalloc(&pinned, sizeof host, hipHostMallocMapped) == hipSuccess);
+  EXPECT(hipHostGetDevicePointer(&seen, pinned + 1, 0) == hipSuccess);
+  EXPECT(seen == pinned + 1);
+  EXPECT(hipHostGetDevicePointer(&seen, host, 0) == hipErrorInvalidValue);
+  EXPECT(hipHostGetDevicePointer(&seen, device, 0) == hipErrorInvalidValue);
+  EXPECT(hipGetLastError() == hipErrorInvalidValue);
+  EXPECT(hipHostFree(pinned) == hipSuccess);
   EXPECT(hipFree(device) == hipSuccess);
   EXPECT(hipFree(nullptr) == hipSuccess);
   size_t free_bytes = 0;

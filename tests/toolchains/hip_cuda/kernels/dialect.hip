@@ -70,6 +70,15 @@ extern "C" hipError_t everything(float* x, int64_t n, void* scratch, hipStream_t
   groups<<<1, 64>>>(static_cast<int*>(scratch));
   error = hipMemsetD32Async(scratch, 1, 16, stream);
   if (error == hipErrorInvalidValue) return hipErrorNotSupported;
+  void* pinned = nullptr;
+  error = hipHostGetDevicePointer(&pinned, scratch, 0);
+  if (error == hipSuccess) error = hipMemcpyDtoDAsync(scratch, pinned, 16, stream);
+  if (error == hipSuccess) error = hipMemcpyHtoDAsync(scratch, pinned, 16, stream);
+  if (error == hipSuccess) error = hipMemcpyDtoHAsync(pinned, scratch, 16, stream);
+  if (error == hipSuccess) {
+    error = hipMemcpy2DAsync(pinned, 8, scratch, 16, 8, 1, hipMemcpyDeviceToHost, stream);
+  }
+  if (error != hipSuccess) return error;
   int blocks = 0;
   error = hipOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, groups, 64, 0);
   return hipGetErrorName(error)[0] == 'h' ? hipGetLastError() : hipErrorUnknown;

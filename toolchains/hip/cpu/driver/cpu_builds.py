@@ -41,10 +41,10 @@ RUNTIME = words(
     hipcpu_malloc_pinned hipcpu_next_thread hipcpu_occupancy
     hipDeviceReset hipDeviceSynchronize hipDriverGetVersion hipEventCreateWithFlags
     hipEventDestroy hipEventElapsedTime hipEventRecord hipEventSynchronize hipFree hipGetDevice
-    hipGetDeviceCount hipGetErrorName hipGetErrorString hipGetLastError hipInit hipMemGetInfo
-    hipMemcpy hipMemcpy2D hipMemset hipMemsetD32 hipPeekAtLastError hipRuntimeGetVersion
-    hipSetDevice hipStreamCreateWithPriority hipStreamDestroy hipStreamSynchronize
-    hipStreamWaitEvent
+    hipGetDeviceCount hipGetErrorName hipGetErrorString hipGetLastError
+    hipHostGetDevicePointer hipInit hipMemGetInfo hipMemcpy hipMemcpy2D hipMemset hipMemsetD32
+    hipPeekAtLastError hipRuntimeGetVersion hipSetDevice hipStreamCreateWithPriority
+    hipStreamDestroy hipStreamSynchronize hipStreamWaitEvent
     """
 )
 """What ``libhipcpu.so`` exports for candidates; a test compares it with the library."""

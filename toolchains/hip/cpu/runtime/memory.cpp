@@ -71,6 +71,18 @@ hipError_t allocate(void** pointer, size_t bytes, bool pinned) {
   return hipSuccess;
 }
 
+bool is_pinned(const void* address) {
+  const auto* byte = static_cast<const char*>(address);
+  bool pinned = false;
+  lock_allocations();
+  for (size_t i = 0; i < allocations.count && !pinned; ++i) {
+    const Allocation& item = allocations.items[i];
+    pinned = item.pinned && byte >= item.base && byte < item.base + item.bytes;
+  }
+  unlock_allocations();
+  return pinned;
+}
+
 bool is_copy_kind(hipMemcpyKind kind) {
   return kind >= hipMemcpyHostToHost && kind <= hipMemcpyDefault;
 }
@@ -163,6 +175,12 @@ hipError_t hipMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_
     if (error != hipSuccess) return error;
   }
   return hipSuccess;
+}
+
+hipError_t hipHostGetDevicePointer(void** device, void* host, unsigned flags) noexcept {
+  if (device == nullptr || flags != 0) return record(hipErrorInvalidValue);
+  *device = is_pinned(host) ? host : nullptr;
+  return *device == nullptr ? record(hipErrorInvalidValue) : hipSuccess;
 }
 
 hipError_t hipMemGetInfo(size_t* free_bytes, size_t* total_bytes) noexcept {

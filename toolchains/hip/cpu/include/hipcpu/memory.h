@@ -32,6 +32,8 @@ hipError_t hipMemset(void* to, int value, size_t bytes) noexcept;
 hipError_t hipMemsetD32(hipDeviceptr_t to, int value, size_t count) noexcept;
 hipError_t hipMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                        size_t width, size_t height, hipMemcpyKind kind) noexcept;
+/// The same address, if the host's memory is of hipHostMalloc or hipMallocManaged.
+hipError_t hipHostGetDevicePointer(void** device, void* host, unsigned flags) noexcept;
 hipError_t hipMemGetInfo(size_t* free_bytes, size_t* total_bytes) noexcept;
 hipError_t hipcpu_copy_to_symbol(void* to, const void* from, size_t bytes, size_t symbol_bytes,
                                  size_t offset, hipMemcpyKind kind) noexcept;
@@ -61,6 +63,11 @@ HIPCPU_INLINE hipError_t hipMemcpyAsync(void* to, const void* from, size_t bytes
                                         hipMemcpyKind kind, hipStream_t = nullptr) {
   return hipMemcpy(to, from, bytes, kind);
 }
+HIPCPU_INLINE hipError_t hipMemcpy2DAsync(void* to, size_t to_pitch, const void* from,
+                                          size_t from_pitch, size_t width, size_t height,
+                                          hipMemcpyKind kind, hipStream_t = nullptr) {
+  return hipMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
+}
 HIPCPU_INLINE hipError_t hipMemsetAsync(void* to, int value, size_t bytes,
                                         hipStream_t = nullptr) {
   return hipMemset(to, value, bytes);
@@ -77,6 +84,18 @@ HIPCPU_INLINE hipError_t hipMemcpyHtoD(hipDeviceptr_t to, const void* from, size
 }
 HIPCPU_INLINE hipError_t hipMemcpyDtoH(void* to, hipDeviceptr_t from, size_t bytes) {
   return hipMemcpy(to, from, bytes, hipMemcpyDeviceToHost);
+}
+HIPCPU_INLINE hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t to, hipDeviceptr_t from, size_t bytes,
+                                            hipStream_t) {
+  return hipMemcpyDtoD(to, from, bytes);
+}
+HIPCPU_INLINE hipError_t hipMemcpyHtoDAsync(hipDeviceptr_t to, const void* from, size_t bytes,
+                                            hipStream_t) {
+  return hipMemcpyHtoD(to, from, bytes);
+}
+HIPCPU_INLINE hipError_t hipMemcpyDtoHAsync(void* to, hipDeviceptr_t from, size_t bytes,
+                                            hipStream_t) {
+  return hipMemcpyDtoH(to, from, bytes);
 }
 
 // A symbol is a __device__ or __constant__ variable, which is an ordinary variable here.

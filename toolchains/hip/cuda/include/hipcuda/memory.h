@@ -26,6 +26,7 @@ using hipDeviceptr_t = void*;
 #define hipFree cudaFree
 #define hipFreeAsync cudaFreeAsync
 #define hipHostFree cudaFreeHost
+#define hipHostGetDevicePointer cudaHostGetDevicePointer
 #define hipMemcpy cudaMemcpy
 #define hipMemcpyAsync cudaMemcpyAsync
 #define hipMemcpy2D cudaMemcpy2D
@@ -50,6 +51,18 @@ HIPCUDA_HOST hipError_t hipMemcpyHtoD(hipDeviceptr_t to, const void* from, size_
 }
 HIPCUDA_HOST hipError_t hipMemcpyDtoH(void* to, hipDeviceptr_t from, size_t bytes) {
   return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost);
+}
+HIPCUDA_HOST hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t to, hipDeviceptr_t from, size_t bytes,
+                                           hipStream_t stream) {
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+}
+HIPCUDA_HOST hipError_t hipMemcpyHtoDAsync(hipDeviceptr_t to, const void* from, size_t bytes,
+                                           hipStream_t stream) {
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream);
+}
+HIPCUDA_HOST hipError_t hipMemcpyDtoHAsync(void* to, hipDeviceptr_t from, size_t bytes,
+                                           hipStream_t stream) {
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream);
 }
 
 namespace hipcuda {

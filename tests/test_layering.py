@@ -219,8 +219,8 @@ def check_terms(root: Path) -> Iterator[str]:
 
 
 def check_lengths(root: Path) -> Iterator[str]:
-    """A file has one job, which fits into 400 lines."""
-    files = [file for tree in TREES for file in (root / tree).rglob("*")]
+    """A file has one job, which fits into 400 lines; kernels are as long as they need to be."""
+    files = [file for tree in TREES if tree != "tasks" for file in (root / tree).rglob("*")]
     for file in sorted([*files, *root.glob("*.toml")]):
         if file.suffix in MEASURED and file.is_file():
             lines = len(file.read_bytes().splitlines())
@@ -379,7 +379,7 @@ def test_a_healthy_tree_passes(tmp_path: Path, check: Check) -> None:
         (check_rules, "toolchains/platforms/x/y.py", "import kabuild.model", "past kabuild.platf"),
         (check_lengths, "kabuild/base/x.py", "\n" * 401, "kabuild/base/x.py: 401 lines"),
         (check_lengths, "toolchains/hip/a.h", "\n" * 401, "a.h: 401 lines"),
-        (check_lengths, "tasks/a/k.hip", "x\n" * 500, "k.hip: 500 lines"),
+        (check_lengths, "toolchains/a/k.hip", "x\n" * 500, "k.hip: 500 lines"),
         (check_lengths, "WORKSPACE.toml", "\n" * 401, "WORKSPACE.toml: 401 lines"),
         (
             check_cycles,

@@ -45,6 +45,41 @@ UNSUPPORTED = [
 ]
 
 
+HOST, DEVICE = "static int f(int x) { return x + 1; }\n", "__device__ int f(int x) { return x; }\n"
+TEMPLATE = """\
+template <class T> __global__ void k(T* p) { *p = f(*p); }
+void g(int* p) { k<<<1, 1>>>(p); }
+"""
+OF_ANOTHER_SIDE = [
+    (
+        f"{HEAD}{HOST}__global__ void k(int* p) {{ *p = f(*p); }}\n",
+        5,
+        34,
+        "function for call to 'f'",
+    ),
+    (f"{HEAD}{DEVICE}int g() {{ return f(1); }}\n", 5, 18, "function for call to 'f'"),
+    (f"#include <algorithm>\n{in_kernel('std::sort(p, p + 3);')}", 6, 3, "call to 'sort'"),
+    (
+        f"{HEAD}{HOST}{TEMPLATE}",
+        5,
+        51,
+        "function for call to 'f'",
+    ),
+]
+"""Calls of the host's functions by the device's, and the other way round."""
+
+
+@pytest.mark.parametrize(("text", "line", "column", "reason"), OF_ANOTHER_SIDE)
+def test_functions_of_the_other_side_are_refused(
+    driver: Driver, tmp_path: Path, text: str, line: int, column: int, reason: str
+) -> None:
+    source = tmp_path / "kernel.hip"
+    source.write_text(text)
+    message = driver.refuse(source)
+    assert message.startswith(f"{source}:{line}:{column}: error: no matching function"), message
+    assert reason in message.splitlines()[0]
+
+
 @pytest.mark.parametrize(("text", "line", "column", "reason"), UNSUPPORTED)
 def test_unsupported_feature(
     driver: Driver, tmp_path: Path, text: str, line: int, column: int, reason: str

@@ -56,6 +56,10 @@ class AdoptedCompiler:
             command += [*_OPTIONS, "-x", "c++"]
         return run_tool([*command, "-c", source, "-o", output], cwd)
 
+    def read_hip(self, source: str, options: Sequence[str], cwd: Path) -> Completed:  # noqa: ARG002
+        """Say nothing: g++ does not know HIP, and a clang may have been built without it."""
+        return Completed(0, "")
+
     def _compile_kernel(self, output: str, options: Sequence[str], cwd: Path) -> Completed:
         command = [self._path, BASELINE[self.machine], *options, *_OPTIONS, *NO_PROBES, "-x", "c++"]
         done = self.examine(command, cwd)

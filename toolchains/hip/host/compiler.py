@@ -89,6 +89,13 @@ class Compiler(Protocol):
         """Compile one C++ file, or assemble one whose name ends with ``.S``."""
         ...
 
+    def read_hip(self, source: str, options: Sequence[str], cwd: Path) -> Completed:
+        """Read a file as HIP, without making anything: nothing is said if it is sound.
+
+        Nothing is said either by a compiler that cannot do that.
+        """
+        ...
+
     def link_library(self, link: Link, cwd: Path) -> Completed:
         """Link a shared library. What HIP's runtime provides is found when it is loaded."""
         ...

@@ -113,6 +113,17 @@ class ZigCompiler:
             command += self.language(options, cwd, trusted=trusted)
         return run_tool([*command, "-c", source, "-o", output], cwd)
 
+    def read_hip(self, source: str, options: Sequence[str], cwd: Path) -> Completed:
+        """Read a file by clang's front end of HIP, for the host: it knows the device's functions.
+
+        The processor that is named decides nothing here.
+        """
+        library = self.library_options()
+        files = self._files([*options, *library], cwd)
+        language = ["-x", "hip", "--offload-host-only", "--offload-arch=gfx90a"]
+        language += ["-nogpuinc", "-nogpulib", "-fsyntax-only", *library, *files]
+        return run_tool([*self.clang, *COMMON, *language, *options, source], cwd)
+
     @property
     def clang(self) -> list[str]:
         """Clang as a command that makes code for this processor."""

@@ -97,10 +97,10 @@ __global__ void same_word(const float* x, float* y) {
 }
 
 __global__ void wide_words(const float4* x, float4* y) {
-  extern __shared__ float4 vectors[];
-  vectors[threadIdx.x] = x[threadIdx.x];
+  extern __shared__ float4 words[];
+  words[threadIdx.x] = x[threadIdx.x];
   __syncthreads();
-  y[threadIdx.x] = vectors[63 - threadIdx.x];
+  y[threadIdx.x] = words[63 - threadIdx.x];
 }
 
 __global__ void halves(const float* x, float* y) {

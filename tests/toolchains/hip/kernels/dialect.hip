@@ -87,7 +87,7 @@ hipError_t launch_all_forms(int* out) {
   anonymous<<<1, 64>>>(out);
   first_static<<<1, 64>>>(out);
   then_static<<<dim3(1), 64>>>(out);
-  with_c_linkage<<<{1, 1, 1}, {64, 1, 1}>>>(out);
+  with_c_linkage<<<dim3{1, 1, 1}, dim3{64, 1, 1}>>>(out);
   declared_first<<<1, dim3{64}>>>(out, 16);
   transform<<<1, 64>>>(out, Adder{32});
   const int offset = 64;

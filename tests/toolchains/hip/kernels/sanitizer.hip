@@ -258,11 +258,11 @@ extern "C" hipError_t run_same_value(const float*, float* out, int64_t) {
 }
 
 __global__ void dynamic_tiles(const float4* in, float4* out) {
-  extern __shared__ float4 tile[];
+  extern __shared__ float4 wide[];
   const int threads = blockDim.x;
-  tile[threadIdx.x] = in[threadIdx.x];
+  wide[threadIdx.x] = in[threadIdx.x];
   __syncthreads();
-  out[threadIdx.x] = tile[threads - 1 - threadIdx.x];
+  out[threadIdx.x] = wide[threads - 1 - threadIdx.x];
 }
 extern "C" hipError_t run_dynamic_tiles(const float* in, float* out, int64_t) {
   LAUNCH(dynamic_tiles, 1, kThreads / 4, kThreads * sizeof(float),

@@ -24,6 +24,7 @@ from kernel_library import (
     write,
 )
 from native import compile_all, merge
+from separation import require_separation
 from sources import MAIN, load
 from symbols import words
 
@@ -80,6 +81,11 @@ def build_kernel(
         if done.returncode:
             prefixes = (*HEADERS, *compiler.prefixes)
             raise SourceFault(translate(done.messages, sources, prefixes))
+        with bounds.around(source):
+            read = [f"-DHIPCPU_WAVE_SIZE={wave_size}", *INCLUDE_OPTIONS, "-I."]
+            require_separation(
+                source, compiler, directory, include=include, options=read, headers=HEADERS
+            )
         symbols = read_symbols((directory / KERNEL_OBJECT).read_bytes())
         exports = [s.name for s in symbols if s.defined and s.function and not mangled(s.name)]
         require_entries(source, entries, exports, symbols)

@@ -106,6 +106,15 @@ hipError_t launch_array(const LaunchShape& shape, void (*kernel)(Parameters...),
                     },                                                             \
                     ##__VA_ARGS__))
 
+#ifdef HIPCPU_CHECKED
+#define hipLaunchKernelGGL(kernel, grid, block, shared_bytes, stream, ...) \
+  ((kernel)<<<grid, block, shared_bytes, stream>>>(__VA_ARGS__))
+hipError_t hipLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                           size_t shared_bytes = 0, hipStream_t stream = nullptr);
+// What clang calls for `<<<` and `>>>`.
+hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes = 0,
+                                      hipStream_t stream = nullptr);
+#else
 #define hipLaunchKernelGGL(kernel, grid, block, shared_bytes, stream, ...) \
   HIPCPU_LAUNCH((kernel), (grid, block, shared_bytes, stream), ##__VA_ARGS__)
 
@@ -118,3 +127,4 @@ hipError_t hipLaunchKernel(void (*function)(Parameters...), dim3 grid, dim3 bloc
                               arguments,
                               typename hipcpu::MakeIndices<sizeof...(Parameters)>::type());
 }
+#endif

@@ -21,6 +21,15 @@ static_assert(HIPCPU_WAVE_SIZE == 32 || HIPCPU_WAVE_SIZE == 64, "the wave size i
 
 #define HIPCPU_INLINE static inline __attribute__((always_inline))
 
+#ifdef HIPCPU_CHECKED  // read by clang as HIP, which knows the qualifiers: driver/separation.py
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __host__ __attribute__((host))
+#define __constant__ __attribute__((constant))
+#define __managed__ __attribute__((managed))
+#define __grid_constant__
+#define __shared__ __attribute__((shared))
+#else
 // A kernel is inlined into the loop over its threads. Compilers that can make it local to the
 // object do, so that they need not compile unused out-of-line copies.
 #if defined(HIPCPU_SANITIZE)
@@ -43,6 +52,7 @@ static_assert(HIPCPU_WAVE_SIZE == 32 || HIPCPU_WAVE_SIZE == 64, "the wave size i
 #else
 // A checked build runs on one host thread, and pads ordinary variables only.
 #define __shared__ static __attribute__((section(".hipcpu_shared")))
+#endif
 #endif
 
 #define __forceinline__ inline __attribute__((always_inline))

@@ -26,13 +26,27 @@ def find_workspace(start: Path) -> Path:
     """
     here = start.resolve()
     for directory in (here, *here.parents):
-        if (directory / WORKSPACE_FILE).is_file():
+        file = directory / WORKSPACE_FILE
+        if file.is_file():
             return directory
+        if file.is_symlink() or file.exists():
+            raise UsageError(
+                Reason.NO_WORKSPACE,
+                f"{file} is {_kind(file)}, not a file",
+                hint=f"put a file in its place: {WORKSPACE_FILE} makes a directory a workspace",
+            )
     raise UsageError(
         Reason.NO_WORKSPACE,
         f"no {WORKSPACE_FILE} in {here} or above it",
         hint="change into a workspace, or make one: kabuild init my_kernels",
     )
+
+
+def _kind(path: Path) -> str:
+    """What there is in place of a file, for people."""
+    if path.is_dir():
+        return "a directory"
+    return "a device or a pipe" if path.exists() else "a link to nothing"
 
 
 def kabuild_root() -> Path:

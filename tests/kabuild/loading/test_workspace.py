@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -171,6 +173,25 @@ def test_the_workspace_is_found_upwards(tmp_path: Path) -> None:
     assert find_workspace(inner) == find_workspace(tmp_path) == tmp_path.resolve()
     (tmp_path / "a" / "WORKSPACE.toml").write_text('name = "y"')
     assert find_workspace(inner) == tmp_path.resolve() / "a"
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (Path.mkdir, "a directory"),
+        (os.mkfifo, "a device or a pipe"),
+        (lambda path: path.symlink_to("nowhere"), "a link to nothing"),
+        (lambda path: path.symlink_to(path.name), "a link to nothing"),
+    ],
+    ids=["directory", "fifo", "dangling", "loop"],
+)
+def test_what_stands_in_place_of_the_file_is_named(
+    tmp_path: Path, make: Callable[[Path], object], kind: str
+) -> None:
+    make(tmp_path / "WORKSPACE.toml")
+    with pytest.raises(UsageError, match=f"WORKSPACE.toml is {kind}, not a file") as caught:
+        find_workspace(tmp_path)
+    assert caught.value.reason is Reason.NO_WORKSPACE
 
 
 def test_no_workspace_says_what_to_do(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def legal(x, o, n, F: tl.constexpr, MODE: tl.constexpr, BLOCK: tl.constexpr):
 
 
 def test_what_triton_lets_a_kernel_see_is_there():
-    x, o = torch.randn(4), torch.empty(4)
+    x, o = torch.tensor([0.5, -1.0, 2.0, 3.0]), torch.empty(4)
     legal[(1,)](x, o, 4, F=twice, MODE=Mode.PLAIN, BLOCK=4)
     assert torch.allclose(o, x * 3)
 

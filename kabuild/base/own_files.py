@@ -17,8 +17,23 @@ from kabuild.base.fs import remove_tree
 _NO_FILE = {errno.EISDIR, errno.ELOOP, errno.ENXIO}
 
 
+_TRIES = 3
+"""Another process may take a temporary file for one that a killed process left."""
+
+
 def write_own(path: Path, data: bytes) -> None:
     """Make ``path`` a plain file with this content, at once. Raises ``OSError``."""
+    for tries in range(1, _TRIES + 1):
+        try:
+            _write_once(path, data)
+        except FileNotFoundError:
+            if tries == _TRIES:
+                raise
+        else:
+            return
+
+
+def _write_once(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(6)}.tmp")
     try:

@@ -85,6 +85,7 @@ def _write_view(folder: Path, result: ActionResult, key: Digest, link: Link) -> 
     with contextlib.suppress(OSError):
         if read_plain(mark) == text.encode():
             return False
+    _sweep(folder)
     _clear(folder)
     for path, digest in files:
         target = folder / path
@@ -92,6 +93,17 @@ def _write_view(folder: Path, result: ActionResult, key: Digest, link: Link) -> 
         link(digest, target)
     write_own(mark, text.encode())
     return True
+
+
+def _sweep(folder: Path) -> None:
+    """Remove half-written files, and half-removed views, that a killed build left here."""
+    from shutil import rmtree
+
+    for left in (*folder.parent.glob(f".{folder.name}.*.tmp"), *folder.glob(".*.tmp")):
+        if left.is_dir() and not left.is_symlink():
+            rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
 
 
 def _clear(folder: Path) -> None:

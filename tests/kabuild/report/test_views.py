@@ -43,6 +43,22 @@ def test_views_show_outputs_and_follow_changes(tmp_path: Path) -> None:
     assert not (folder / "a").exists()
 
 
+def test_what_a_killed_build_left_half_done_is_removed(tmp_path: Path) -> None:
+    """Half of a mark, of a file, and of the removal of the view."""
+    folder = view_of(tmp_path, LABEL)
+    folder.mkdir(parents=True)
+    (folder / "..key.0123456789ab.tmp").write_text("half")
+    removed = folder.with_name(f".{folder.name}.0123456789ab.tmp")
+    (removed / "inner").mkdir(parents=True)
+    other = folder.with_name(".softmax.perf.0123456789ab.tmp")
+    other.mkdir()
+
+    write_views(tmp_path, [result_with("v", b"new")], lambda _, path: path.touch())
+
+    assert (folder / "v").exists()
+    assert list(tmp_path.rglob("*.tmp")) == [other]
+
+
 def test_views_show_what_was_measured_last(tmp_path: Path) -> None:
     """What is taken again, or by another store, has other bytes under the same key."""
     blobs = {Digest.of(data): data for data in (b"old", b"new")}

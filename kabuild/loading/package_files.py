@@ -10,6 +10,7 @@ from kabuild.base.errors import Reason
 from kabuild.base.fs import is_inside
 from kabuild.base.suggest import suggest
 from kabuild.loading.glob import glob, is_glob
+from kabuild.loading.kind import kind_of
 from kabuild.model.action import Root, Source
 from kabuild.rule.attr import AttributeProblem, PathStep
 
@@ -116,13 +117,10 @@ class PackageFiles:
 
     def _missing(self, what: str, path: str, at: tuple[PathStep, ...]) -> AttributeProblem:
         full = self._directory / path
-        if full.is_symlink():
-            return AttributeProblem(
-                f"'{path}' is a link to nothing", at, reason=Reason.MISSING_FILE
-            )
-        if full.exists():
-            what = f"'{path}' is a device or a pipe, expected a {what}"
-            return AttributeProblem(what, at, reason=Reason.MISSING_FILE)
+        if kind := kind_of(full):
+            wanted = f", expected a {what}" if full.exists() else ""
+            said = f"'{path}' is {kind}{wanted}"
+            return AttributeProblem(said, at, reason=Reason.MISSING_FILE)
         names = [entry.name for entry in full.parent.iterdir()] if full.parent.is_dir() else []
         return AttributeProblem(
             f"no {what} '{path}' in //{self._package}",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kabuild.base.errors import Reason, UsageError
+from kabuild.loading.kind import kind_of
 from kabuild.model.action import Root
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ def find_workspace(start: Path) -> Path:
         file = directory / WORKSPACE_FILE
         if file.is_file():
             return directory
-        if file.is_symlink() or file.exists():
+        if kind := kind_of(file):
             raise UsageError(
                 Reason.NO_WORKSPACE,
-                f"{file} is {_kind(file)}, not a file",
+                f"{file} is {kind}, not a file",
                 hint=f"put a file in its place: {WORKSPACE_FILE} makes a directory a workspace",
             )
     raise UsageError(
@@ -40,13 +41,6 @@ def find_workspace(start: Path) -> Path:
         f"no {WORKSPACE_FILE} in {here} or above it",
         hint="change into a workspace, or make one: kabuild init my_kernels",
     )
-
-
-def _kind(path: Path) -> str:
-    """What there is in place of a file, for people."""
-    if path.is_dir():
-        return "a directory"
-    return "a device or a pipe" if path.exists() else "a link to nothing"
 
 
 def kabuild_root() -> Path:

@@ -149,11 +149,13 @@ def test_what_is_there_but_no_file_is_not_suggested_for_itself(package: Path) ->
     (package / "loop.h").symlink_to("loop.h")
     (package / "dangling.h").symlink_to("nowhere")
     os.mkfifo(package / "pipe.h")
+    (package / "folder.h").mkdir()
     files = PackageFiles(package, "p", "workspace")
     for name, said in (
         ("loop.h", "'loop.h' is a link to nothing"),
         ("dangling.h", "'dangling.h' is a link to nothing"),
         ("pipe.h", "'pipe.h' is a device or a pipe, expected a file"),
+        ("folder.h", "'folder.h' is a directory, expected a file"),
     ):
         with pytest.raises(AttributeProblem) as caught:
             files.file(name)

@@ -57,7 +57,7 @@ def _specifications(
     """The specifications that a command names: those of judges have a candidate."""
     for argument in action.argv[1:]:
         if leaves_inputs(argument):
-            raise false_claim(record, f"its command names {argument[:60]!r}, which is no input")
+            raise false_claim(record, f"its command names {argument[:60]!r}, which is not an input")
         path = "/".join(part for part in argument.split("/") if part not in {"", "."})
         if path in files:
             spec = object_of(get(files[path]))
@@ -77,7 +77,7 @@ def _check_sides(record: Record, spec: Mapping[str, Any], files: Mapping[str, Di
 
 
 def _native(spec: Mapping[str, Any]) -> Iterator[str]:
-    """What runs beside the candidate in its process: a wrong type is no input's path either."""
+    """The paths of what runs in the candidate's process; a value of a wrong type is no path."""
     libraries = spec.get("libraries", [])
     listed = libraries if isinstance(libraries, list) else [[libraries]]
     named = [spec.get(name) for name in ("runner", "launch_filter")]

@@ -94,7 +94,7 @@ def _is_json(data: bytes) -> bool:
 
 
 def leaves_inputs(argument: str) -> bool:
-    """Whether an argument may name a file that is no input, or one by a detour.
+    """Whether an argument may name a file outside the inputs, or an input by a detour.
 
     Files of toolchains are pinned.
     """

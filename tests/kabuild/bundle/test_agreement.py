@@ -142,7 +142,7 @@ def test_the_specification_is_the_one_that_the_command_names(named: str) -> None
     "named", ["/proc/self/cwd/other.json", "task/../other.json", "--spec=/other.json", ".."]
 )
 def test_a_command_that_may_name_any_file_is_refused(named: str) -> None:
-    with pytest.raises(BundleError, match=r"its command names '.*', which is no input"):
+    with pytest.raises(BundleError, match=r"its command names '.*', which is not an input"):
         check(("perf", {}, {"other.json": b"{}"}), argv=("python3", "tools/gate.py", named))
 
 

@@ -251,6 +251,29 @@ def test_the_variable_of_a_loop_has_the_attributes_of_a_tensor():
 
 
 @triton.jit
+def thrice(x):
+    return x + tl.zeros_like(x) + x * 2
+
+
+@triton.jit
+def passes_numbers(o, n, WIDTH: tl.constexpr):
+    total = tl.zeros((WIDTH.value,), tl.int32)
+    for i in range(n):
+        total += tl.broadcast_to(i, WIDTH) + tl.full((WIDTH,), i, tl.int32)
+        total += i[None]  # type: ignore[index]
+        total += thrice(i) + thrice(x=i)
+        for k in tl.static_range(2):
+            total += tl.sum(tl.full((WIDTH, WIDTH), k, tl.int32), axis=k)
+    tl.store(o + tl.arange(0, WIDTH), total)
+
+
+def test_the_variable_of_a_loop_may_be_passed_on():
+    o = torch.empty(4)
+    passes_numbers[(1,)](o, 5, 4)
+    assert o.tolist() == [9 * 10 + 5 * 4] * 4
+
+
+@triton.jit
 def asks_a_number_for_data(o):
     for i in range(1):
         tl.store(o, i.handle.data.max())

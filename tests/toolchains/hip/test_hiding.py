@@ -79,6 +79,14 @@ def test_pages_may_be_freed_while_they_are_visible(learn: Learn) -> None:
     assert not _refused(learn("poll_new(100)", 100 * PAGE))
 
 
+@pytest.mark.parametrize(("news", "most"), [(0, 8 + 9 * 2), (4, 8 + 5 * 2 + 4 * 8)])
+def test_a_flag_that_is_copied_counts_less_until_it_changes(
+    learn: Learn, news: int, most: int
+) -> None:
+    assert not _refused(learn(f"copy_flag(10, {news})", most))
+    assert _refused(learn(f"copy_flag(10, {news})", most - 1))
+
+
 @pytest.mark.parametrize("memory", ["device", "pinned"])
 @pytest.mark.parametrize("before", [0, 16])
 def test_a_copy_counts_wherever_it_begins(learn: Learn, memory: str, before: int) -> None:

@@ -78,6 +78,7 @@ def test_functions_of_the_other_side_are_refused(
     message = driver.refuse(source)
     assert message.startswith(f"{source}:{line}:{column}: error: no matching function"), message
     assert reason in message.splitlines()[0]
+    assert "a kernel calls only functions with __device__" in message.splitlines()[-1]
 
 
 @pytest.mark.parametrize(("text", "line", "column", "reason"), UNSUPPORTED)

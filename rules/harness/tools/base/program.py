@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Abi = Literal["hip", "python", "torch", "call"]
+INTERPRETED = 6
+"""How much longer a call may take where the CPU interprets its kernels, program by program."""
 Scalar = float | int | str
 """The value of a scalar argument; ``bool`` is an ``int``. Only calls take non-numbers."""
 
@@ -206,9 +208,10 @@ class RunnerPolicy:
 
     @classmethod
     def suited(cls, program: Program, call_seconds: float) -> RunnerPolicy:
-        """The minimum that ``program`` needs: drivers and compilers of a device take more."""
+        """The minimum that ``program`` needs: interpreters, drivers and compilers take more."""
         if not program.on_device:
-            return cls(call_seconds=call_seconds)
+            interpreted = program.abi in {"python", "call"}
+            return cls(call_seconds=call_seconds * (INTERPRETED if interpreted else 1))
         compiling = program.abi != "hip"
         return cls(
             memory_bytes=64 << 30,  # drivers map much memory that they never touch

@@ -13,7 +13,7 @@
 namespace {
 
 // What honest host code reads back: counts, flags, sizes. The least is for tiny inputs.
-constexpr uint64_t kLeastCopied = 64;
+constexpr uint64_t kLeastCopied = 1024;
 constexpr uint64_t kShareCopied = 8;
 constexpr uint64_t kUnbounded = UINT64_MAX / 2;
 constexpr uint32_t kMostPieces = 2 * kMostTensors + 1;

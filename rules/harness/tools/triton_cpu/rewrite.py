@@ -5,14 +5,13 @@ Four things differ between the two languages. An assignment makes a tensor of a 
 `max` and `print` are Triton's. A tensor's own truth value is always true, as on a GPU: Triton's
 library uses it to ask whether an optional argument is there.
 
-The variable of a loop stays a Python number, since that is fast; only when it is asked for an
-attribute does a tensor of it answer.
+The variable of a loop stays a Python number, since that is fast; where it is asked for an
+attribute, indexed, or passed to a function, a tensor of it takes its place.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
@@ -22,12 +21,14 @@ import triton.language as tl
 
 from triton_cpu import language
 from triton_cpu.plain import Foreign
+from triton_cpu.semantics import helpers
 
 # Names under which a rewritten kernel reaches the functions below.
 _PREFIX = "__triton_cpu_"
 # Python's functions that are Triton's within a kernel.
 _BUILTINS = ("min", "max", "print")
-_NUMBERS = frozenset({bool, int, float})
+# Functions that count and decide by numbers, as Python has them.
+_OF_NUMBERS = frozenset({*language.BUILTINS, *(f"{_PREFIX}{name}__" for name in _BUILTINS)})
 
 
 class KernelSourceError(Exception):
@@ -35,10 +36,17 @@ class KernelSourceError(Exception):
 
 
 class _Rewriter(ast.NodeTransformer):
-    def __init__(self, filename: str, first_line: int, builtin_names: frozenset[str]) -> None:
+    def __init__(
+        self,
+        filename: str,
+        first_line: int,
+        builtin_names: frozenset[str],
+        counters: frozenset[str] = frozenset(),
+    ) -> None:
         self._filename = filename
         self._offset = first_line - 1
         self._builtin_names = builtin_names
+        self._counters = counters
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         """Make a tensor of an assigned number."""
@@ -86,11 +94,25 @@ class _Rewriter(ast.NodeTransformer):
         return self._decided(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Call Triton's `min`, `max` and `print` instead of Python's."""
+        """Call Triton's `min`, `max` and `print` instead of Python's; give tensors of counters."""
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id in self._builtin_names:
             node.func = ast.Name(id=_name(node.func.id), ctx=ast.Load())
+        if not (isinstance(node.func, ast.Name) and node.func.id in _OF_NUMBERS):
+            node.args = [self._tensor(argument) for argument in node.args]
+            for keyword in node.keywords:
+                keyword.value = self._tensor(keyword.value)
         return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Index a tensor of a counter."""
+        self.generic_visit(node)
+        node.value = self._tensor(node.value)
+        return node
+
+    def _tensor(self, node: ast.expr) -> ast.expr:
+        is_counter = isinstance(node, ast.Name) and node.id in self._counters
+        return _call("tensor", [node]) if is_counter else node
 
     def _decided(self, node: ast.If | ast.While | ast.IfExp | ast.Assert) -> ast.AST:
         self.generic_visit(node)
@@ -121,9 +143,16 @@ class _Sealer(ast.NodeTransformer):
     through ``language.attribute``.
     """
 
-    def __init__(self, where: str, own: frozenset[str], visible: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        where: str,
+        own: frozenset[str],
+        constants: frozenset[str],
+        visible: Mapping[str, Any],
+    ) -> None:
         self._where = where
         self._own = own
+        self._constants = constants
         self._visible = visible
         self.bound: dict[str, Any] = {}
 
@@ -140,6 +169,9 @@ class _Sealer(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """Resolve a path that begins with a module; ask a value by a list of names."""
+        asked = node.value
+        if node.attr == "value" and isinstance(asked, ast.Name) and asked.id in self._constants:
+            return ast.copy_location(_call("held", [asked]), node)
         root, value = node, self._resolved(node)
         if isinstance(value, language.Module | Foreign):
             self._refuse(root)
@@ -148,8 +180,8 @@ class _Sealer(ast.NodeTransformer):
             self.bound[name] = value
             return ast.copy_location(ast.Name(id=name, ctx=ast.Load()), node)
         self.generic_visit(node)
-        asked = _call("attribute", [node.value, ast.Constant(node.attr)])
-        return ast.copy_location(asked, node)
+        answer = _call("attribute", [node.value, ast.Constant(node.attr)])
+        return ast.copy_location(answer, node)
 
     def _resolved(self, node: ast.expr) -> Any:
         """The object at a path from a module; None for an attribute of a value."""
@@ -194,6 +226,11 @@ def built(
     parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     if arguments.vararg:
         parameters.append(arguments.vararg)
+    constants = frozenset(
+        parameter.arg
+        for parameter in parameters
+        if parameter.annotation and "constexpr" in ast.unparse(parameter.annotation)
+    )
     for parameter in parameters:
         parameter.annotation = None
     scope: dict[str, Any] = {"__builtins__": dict(language.BUILTINS)}
@@ -201,19 +238,36 @@ def built(
     mentioned = [node for node in ast.walk(definition) if isinstance(node, ast.Name)]
     stored = {node.id for node in mentioned if not isinstance(node.ctx, ast.Load)}
     own = frozenset(stored | {parameter.arg for parameter in parameters})
-    sealer = _Sealer(filename, own, visible)
+    counters = _counters(definition, visible)
+    sealer = _Sealer(filename, own, constants, visible)
     definition.body = [sealer.visit(statement) for statement in definition.body]
     if semantic:
-        _Rewriter(filename, 1, frozenset()).visit(definition)
+        _Rewriter(filename, 1, frozenset(), counters).visit(definition)
     _Parted().visit(definition)
     module = ast.fix_missing_locations(ast.Module(body=[definition], type_ignores=[]))
     sealed = {n: v for n, v in visible.items() if not isinstance(v, Foreign | language.Module)}
     scope |= sealed | sealer.bound
-    scope |= {_name(key): value for key, value in _helpers(semantic).items()}
+    scope |= {_name(key): value for key, value in helpers(semantic).items()}
     local: dict[str, Any] = {}
     exec(compile(module, filename, "exec"), scope, local)  # noqa: S102 - the kernel itself
     kernel: Callable[..., Any] = local[definition.name]
     return kernel
+
+
+def _counters(definition: ast.FunctionDef, visible: Mapping[str, Any]) -> frozenset[str]:
+    """The variables of loops that a GPU counts itself: those of static ranges are constants."""
+    counted: dict[bool, set[str]] = {False: set(), True: set()}
+    for node in ast.walk(definition):
+        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
+            function = node.iter.func
+            static = (
+                visible.get(function.id) is tl.static_range
+                if isinstance(function, ast.Name)
+                else isinstance(function, ast.Attribute) and function.attr == "static_range"
+            )
+            if isinstance(node.target, ast.Name):
+                counted[static].add(node.target.id)
+    return frozenset(counted[False] - counted[True])
 
 
 def _bind_defaults(
@@ -250,96 +304,11 @@ def rewritten(function: Callable[..., Any], semantic: Any) -> Callable[..., Any]
     module = ast.Module(body=[_Rewriter(filename, first, names).visit(definition)], type_ignores=[])
     ast.increment_lineno(ast.fix_missing_locations(module), first - 1)
     scope = function.__globals__
-    scope.update({_name(key): value for key, value in _helpers(semantic).items()})
+    scope.update({_name(key): value for key, value in helpers(semantic).items()})
     local: dict[str, Any] = {}
     exec(compile(module, filename, "exec"), scope, local)  # noqa: S102 - Triton's own
     kernel: Callable[..., Any] = local[definition.name]
     return kernel
-
-
-def _helpers(semantic: Any) -> dict[str, Callable[..., Any]]:
-    def assign(value: Any) -> Any:
-        return semantic.to_tensor(value, False)  # noqa: FBT003 - positional in Triton
-
-    def asked(value: Any) -> Any:
-        """Who answers for a value: for a number, the tensor that it is to Triton's compiler."""
-        return semantic.to_tensor(value) if semantic and type(value) in _NUMBERS else value
-
-    def attribute(value: Any, name: str) -> Any:
-        return language.attribute(asked(value), name)
-
-    def has_attribute(value: Any, name: str) -> bool:
-        return language.has_attribute(asked(value), name)
-
-    def named_attribute(value: Any, name: str, *default: Any) -> Any:
-        """Python's ``getattr``, for what kernels may ask."""
-        if default and not has_attribute(value, name):
-            return default[0]
-        return attribute(value, name)
-
-    return {
-        "assign": assign,
-        "and": _and,
-        "or": _or,
-        "not": _not,
-        "truth": _truth,
-        "min": _extremum(builtins.min, tl.minimum),
-        "max": _extremum(builtins.max, tl.maximum),
-        "print": tl.device_print,
-        "attribute": attribute,
-        "getattr": named_attribute,
-        "hasattr": has_attribute,
-    }
-
-
-def _truth(value: Any) -> bool:
-    """Decide a branch: only a scalar can."""
-    if not isinstance(value, tl.tensor):
-        return bool(value)
-    data = value.handle.data
-    if data.size != 1:
-        raise TypeError(f"a block of shape {list(data.shape)} cannot decide a branch")
-    return bool(data.item())
-
-
-def _and(left: Any, right: Callable[[], Any]) -> Any:
-    if _is_block(left):
-        return left.logical_and(right())
-    if not _truth(left):
-        return left
-    return _joined(left, right(), "logical_and")
-
-
-def _or(left: Any, right: Callable[[], Any]) -> Any:
-    if _is_block(left):
-        return left.logical_or(right())
-    if _truth(left):
-        return left
-    return _joined(left, right(), "logical_or")
-
-
-def _joined(left: Any, right: Any, method: str) -> Any:
-    """Finish a boolean operation of a scalar: elementwise where the right side is a block."""
-    if _is_block(right) and isinstance(left, tl.tensor):
-        return getattr(left, method)(right)
-    return right
-
-
-def _not(value: Any) -> Any:
-    return value == 0 if _is_block(value) else not _truth(value)
-
-
-def _extremum(python: Callable[..., Any], triton: Callable[..., Any]) -> Callable[..., Any]:
-    def choose(*args: Any) -> Any:
-        if any(isinstance(value, tl.tensor) for value in args):
-            return triton(*args)
-        return python(*args)
-
-    return choose
-
-
-def _is_block(value: Any) -> bool:
-    return isinstance(value, tl.tensor) and value.type.is_block()
 
 
 def _name(helper: str) -> str:

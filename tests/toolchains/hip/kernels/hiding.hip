@@ -25,6 +25,21 @@ int poll(int times, int count, int own) {
   return hipHostFree(pinned);
 }
 
+__global__ void set(unsigned long long* to, unsigned long long value) { *to = value; }
+
+// Host code copies 8 bytes of the device after each of `times` kernels, `news` of which change them.
+int copy_flag(int times, int news) {
+  unsigned long long *flag, seen;
+  CHECK(hipMalloc(&flag, sizeof *flag));
+  for (int i = 0; i < times; ++i) {
+    const unsigned long long value = i < times - news ? 7 : 100 + i;
+    set<<<1, 1>>>(flag, value);
+    CHECK(hipMemcpy(&seen, flag, sizeof seen, hipMemcpyDefault));
+    if (seen != value) return hipErrorUnknown;
+  }
+  return hipSuccess;
+}
+
 // The same with a new page each time.
 int poll_new(int times) {
   for (int i = 0; i < times; ++i) {

@@ -7,6 +7,7 @@ start threads, which no GPU can. Clang's own front end of HIP reads the source w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +19,11 @@ from kernel_library import write
 from sources import MAIN, load
 
 _PLACE = "checked"
+_ACROSS = re.compile(r"call to __\w+__ function from __\w+__")
+_WHY = (
+    "note: a kernel calls only functions with __device__, and the host only others. "
+    "The algorithms and threads of C++'s library are the host's."
+)
 _PRELUDE = ("-include", "hipcpu/checked.h", "-DHIPCPU_CHECKED")
 
 
@@ -46,4 +52,5 @@ def require_separation(
     write(sources, place)
     done = compiler.read_hip(MAIN, [*options, *_PRELUDE], place)
     if done.returncode:
-        raise SourceFault(translate(done.messages, sources, (*headers, *compiler.prefixes)))
+        said = translate(done.messages, sources, (*headers, *compiler.prefixes))
+        raise SourceFault(f"{said}\n{_WHY}" if _ACROSS.search(done.messages) else said)

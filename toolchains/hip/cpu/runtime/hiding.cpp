@@ -9,8 +9,7 @@ namespace hipcpu {
 
 namespace {
 
-// A flag that host code reads again and again is honest, and so counts less than other copies.
-constexpr size_t kFlagBytes = 8;
+// A flag that host code reads again and again is honest: until it changes it counts less.
 constexpr size_t kFlagShare = 4;
 constexpr size_t kWords = kPage / sizeof(uint64_t);
 constexpr uint64_t kPinnedBytes = 2 * kPage;
@@ -32,11 +31,6 @@ struct Memory {
     return i;
   }
 
-  bool knows(const void* address) {
-    bool known;
-    place(address, &known);
-    return known;
-  }
 };
 
 struct Call {
@@ -46,6 +40,7 @@ struct Call {
   Memory flags;
   Memory pages;
   bool shown[kRemembered];  // which of the pages host code can see now
+  uint64_t flag_values[kRemembered];
 };
 Call call;
 Lock counting;
@@ -53,9 +48,11 @@ Lock counting;
 // The remembered pages of pinned memory, as host code has seen or left them last.
 uint64_t seen[kRemembered][kWords];
 
-// How many threads need device memory now. Changes, with the protection, under the lock.
+// How many threads need device memory now. Changes, with the protection, under the lock. Each call
+// begins with none: code that jumped out of a copy of an earlier call no longer counts.
 Lock showing_lock;
 uint32_t showing;
+uint64_t call_number;
 bool pinned_hidden;
 
 bool hiding() { return call.loan != nullptr && call.loan->hide; }
@@ -153,10 +150,13 @@ void count(uint64_t bytes) {
   if (call.copied > call.loan->most_copied) call.loan->refuse(call.copied);
 }
 
-void count_read(const void* from, size_t bytes) {
+void count_read(const void* from, size_t bytes, const uint64_t* flag) {
   counting.take();
-  const bool again = call.flags.knows(from) && bytes <= kFlagBytes;
-  count(again ? (bytes + kFlagShare - 1) / kFlagShare : bytes);
+  bool known;
+  const uint32_t place = call.flags.place(from, &known);
+  const bool unchanged = known && flag != nullptr && *flag == call.flag_values[place];
+  if (flag != nullptr) call.flag_values[place] = *flag;
+  count(unchanged ? (bytes + kFlagShare - 1) / kFlagShare : bytes);
   counting.leave();
 }
 
@@ -205,9 +205,10 @@ void drop_shown(const Allocation& allocation) {
 
 }  // namespace
 
-Visible::Visible() : ok(true), counted_(hiding()) {
+Visible::Visible() : ok(true), counted_(hiding()), call_(0) {
   if (!counted_) return;
   showing_lock.take();
+  call_ = call_number;
   if (showing++ == 0) {
     keep_shown();
     ok = protect_all(true);
@@ -218,7 +219,7 @@ Visible::Visible() : ok(true), counted_(hiding()) {
 Visible::~Visible() {
   if (!counted_) return;
   showing_lock.take();
-  if (--showing == 0 && hiding()) protect_all(false);
+  if (call_ == call_number && --showing == 0 && hiding()) protect_all(false);
   showing_lock.leave();
 }
 
@@ -241,13 +242,13 @@ void show_old(const Allocation& allocation) {
   showing_lock.leave();
 }
 
-void count_copy(const void* to, const void* from, size_t bytes) {
+void count_copy(const void* to, const void* from, size_t bytes, const uint64_t* flag) {
   if (call.loan == nullptr || !has_of_device({from, bytes}) || is_of_device({to, bytes})) return;
-  count_read(from, bytes);
+  count_read(from, bytes, flag);
 }
 
-void count_symbol_copy(const void* to, const void* symbol, size_t bytes) {
-  if (call.loan != nullptr && !is_of_device({to, bytes})) count_read(symbol, bytes);
+void count_symbol_copy(const void* to, const void* symbol, size_t bytes, const uint64_t* flag) {
+  if (call.loan != nullptr && !is_of_device({to, bytes})) count_read(symbol, bytes, flag);
 }
 
 }  // namespace hipcpu
@@ -259,12 +260,14 @@ extern "C" {
 bool hipcpu_begin_call(const hipcpu_loan* loan) noexcept {
   const bool was_hiding = hiding();
   showing_lock.take();
+  showing = 0;
+  ++call_number;
   bool ok = true;
   if (was_hiding) ok = protect_all(true);
   pinned_hidden = false;
   call = Call{};
   call.loan = loan;
-  if (hiding() && showing == 0) ok = protect_all(false) && ok;
+  if (hiding()) ok = protect_all(false) && ok;
   showing_lock.leave();
   return ok;
 }

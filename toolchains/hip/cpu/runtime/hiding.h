@@ -64,6 +64,7 @@ class Visible {
 
  private:
   bool counted_;
+  uint64_t call_;
 };
 
 /// A kernel may have written to pinned memory.
@@ -72,11 +73,15 @@ void hide_pinned();
 void hide_new(const Allocation& allocation);
 void show_old(const Allocation& allocation);
 
+/// A copy of so few bytes may be one of a flag.
+constexpr size_t kFlagBytes = sizeof(uint64_t);
+
 /// Counts a copy, if it reads some device memory, or pinned memory that a kernel may have written,
-/// and does not write to device memory alone.
-void count_copy(const void* to, const void* from, size_t bytes);
+/// and does not write to device memory alone. `flag` has the bytes if they are few, else it is
+/// null: those that host code has read before and that have not changed count less.
+void count_copy(const void* to, const void* from, size_t bytes, const uint64_t* flag);
 /// Counts a copy from a variable of the device.
-void count_symbol_copy(const void* to, const void* symbol, size_t bytes);
+void count_symbol_copy(const void* to, const void* symbol, size_t bytes, const uint64_t* flag);
 
 // memory.cpp
 /// The allocations that are not freed. Valid while the lock is held, and in signal handlers.

@@ -87,17 +87,31 @@ bool is_copy_kind(hipMemcpyKind kind) {
   return kind >= hipMemcpyHostToHost && kind <= hipMemcpyDefault;
 }
 
-hipError_t copy(void* to, const void* from, size_t bytes, hipMemcpyKind kind) {
+using Count = void (*)(const void* to, const void* from, size_t bytes, const uint64_t* flag);
+
+// A flag is read once, so that what is counted is what host code gets.
+hipError_t copy(void* to, const void* from, size_t bytes, hipMemcpyKind kind, Count count) {
   if (device_state() != hipSuccess) return record(device_state());
   if (!is_copy_kind(kind)) return record(hipErrorInvalidMemcpyDirection);
   if (bytes == 0) return hipSuccess;
   if (to == nullptr || from == nullptr) return record(hipErrorInvalidValue);
+  if (bytes > kFlagBytes) count(to, from, bytes, nullptr);
   const Visible visible;
   if (!visible.ok) return record(hipErrorOutOfMemory);
-  memmove(to, from, bytes);
+  if (bytes > kFlagBytes) {
+    memmove(to, from, bytes);
+  } else {
+    uint64_t flag = 0;
+    memcpy(&flag, from, bytes);
+    count(to, from, bytes, &flag);
+    memcpy(to, &flag, bytes);
+  }
   observe_host_write(to, bytes);
   return hipSuccess;
 }
+
+// To a variable of the device, though it is ordinary memory.
+void count_nothing(const void*, const void*, size_t, const uint64_t*) {}
 
 }  // namespace
 
@@ -137,8 +151,7 @@ hipError_t hipFree(void* pointer) noexcept {
 }
 
 hipError_t hipMemcpy(void* to, const void* from, size_t bytes, hipMemcpyKind kind) noexcept {
-  if (device_state() == hipSuccess && is_copy_kind(kind)) count_copy(to, from, bytes);
-  return copy(to, from, bytes, kind);
+  return copy(to, from, bytes, kind, count_copy);
 }
 
 hipError_t hipMemset(void* to, int value, size_t bytes) noexcept {
@@ -198,7 +211,7 @@ hipError_t hipcpu_copy_to_symbol(void* to, const void* from, size_t bytes, size_
   if (offset > symbol_bytes || bytes > symbol_bytes - offset) {
     return record(hipErrorInvalidValue);
   }
-  return copy(to, from, bytes, kind);  // to the device, though its variables are ordinary memory
+  return copy(to, from, bytes, kind, count_nothing);
 }
 
 hipError_t hipcpu_copy_from_symbol(void* to, const void* from, size_t bytes, size_t symbol_bytes,
@@ -206,8 +219,7 @@ hipError_t hipcpu_copy_from_symbol(void* to, const void* from, size_t bytes, siz
   if (offset > symbol_bytes || bytes > symbol_bytes - offset) {
     return record(hipErrorInvalidValue);
   }
-  count_symbol_copy(to, from, bytes);
-  return copy(to, from, bytes, kind);
+  return copy(to, from, bytes, kind, count_symbol_copy);
 }
 
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -120,7 +121,10 @@ def _check_number(name: str, value: Any, wanted: type, path: tuple[str, ...]) ->
 
 
 def _short(number: float) -> str:
-    return str(number) if abs(number) < 10**18 else f"{float(min(number, 1e300)):.3g}"
+    """A number of any size in a few characters: integers of TOML have no limit."""
+    if abs(number) < 10**18 or number in {math.inf, -math.inf}:
+        return str(number)
+    return f"{float(max(min(number, 10**300), -(10**300))):.3g}"
 
 
 def _check_distributions(names: tuple[str, ...]) -> None:

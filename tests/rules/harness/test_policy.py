@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 import pytest
 
 from truth import distributions  # isort: skip
@@ -90,6 +93,16 @@ def test_every_number_has_bounds(gate, name):
         assert len(caught.value.message) < 120
     default = getattr(_POLICIES[gate], name)
     check_policies(attrs(**{gate: {name: kind(default)}}))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(math.inf, "inf"), (math.nan, "nan"), (-math.inf, "-inf"), (10**25, "1e+25")],
+    [(math.inf, "inf"), (math.nan, "nan"), (-math.inf, "-inf"), (10**25, "1e+25")],
+)
+def test_a_number_is_said_as_it_was_written(value, said):
+    with pytest.raises(AttributeProblem, match=re.escape(f"'budget_seconds' is {said}, expected")):
+        check_policies(attrs(perf={"budget_seconds": value}))
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from kabuild.base.bounded_json import bounded_json
 from kabuild.bundle.environment_diff import EnvironmentDifference
-from kabuild.bundle.figures import disagreement, is_measured, other_number
+from kabuild.bundle.figures import (
+    Remeasured,
+    disagreement,
+    is_measured,
+    mean_speedups,
+    other_number,
+    remeasured,
+)
 from kabuild.bundle.manifest import Record
 from kabuild.model.action import VERDICT_FILE
 from kabuild.model.digest import Digest
@@ -44,12 +51,14 @@ class Comparison:
     Attributes:
         detail: the first difference, or why there is none.
         remedies: how to make bytes comparable.
+        figures: of a measurement, what each config's speedup was and is.
     """
 
     record: Record
     word: Word
     detail: str = ""
     remedies: tuple[str, ...] = ()
+    figures: tuple[Remeasured, ...] = ()
 
 
 def compare(
@@ -68,9 +77,24 @@ def compare(
     With an ``obstacle`` only verdicts are compared; other differences are reported. An action that
     is ``derived`` from other verdicts alone has the same numbers in spite of it.
     """
+    found = _compared(record, result, obstacle, get, derived=derived)
+    return (
+        replace(found, figures=remeasured(*_both(record, result, get))) if record.timed else found
+    )
+
+
+def _compared(
+    record: Record,
+    result: ActionResult,
+    obstacle: EnvironmentDifference | None,
+    get: Get,
+    *,
+    derived: bool,
+) -> Comparison:
     if record.timed:
         difference = _measured(record, result, get)
-        agreed = "same verdict, intervals overlap"
+        means = mean_speedups(*_both(record, result, get))
+        agreed = "same verdict, intervals overlap" + (f": {means}" if means else "")
     else:
         difference = _bytes(record, result, get)
         agreed = "byte for byte"
@@ -126,6 +150,12 @@ def _verdict(file: OutputFile | None, get: Get) -> dict[str, Any]:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _both(record: Record, result: ActionResult, get: Get) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The verdicts then and now."""
+    then, now = (_verdict(item.file(VERDICT_FILE), get) for item in (record, result))
+    return then, now
 
 
 def _bytes(record: Record, result: ActionResult, get: Get, *, but: str | None = None) -> str:
@@ -188,7 +218,7 @@ def _measured(record: Record, result: ActionResult, get: Get) -> str:
     """How a measurement disagrees; empty if it agrees."""
     if another := _another_verdict(record, result, get):
         return another
-    then, now = (_verdict(item.file(VERDICT_FILE), get) for item in (record, result))
+    then, now = _both(record, result, get)
     measures = not record.gate or now.get("verdict") != PASS or is_measured(now)
     if other := _bytes(record, result, get, but=".json" if measures else None):
         return other

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
@@ -24,7 +25,23 @@ _COUNTED = (int, float, list, Mapping)
 _ROUNDED = 1e-3
 """Relative: verdicts have six digits, and means are made of them."""
 
+_KEPT = ("speedup", "low", "high", "candidate_ns", "baseline_ns")
+
 Case = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Remeasured:
+    """The figures of one config, then and now.
+
+    Attributes:
+        then, now: ``speedup``, the ends ``low`` and ``high`` of its interval, ``candidate_ns`` and
+            ``baseline_ns``, as far as a verdict has them.
+    """
+
+    config: str
+    then: Mapping[str, float]
+    now: Mapping[str, float]
 
 
 def is_measured(verdict: Mapping[str, Any]) -> bool:
@@ -52,6 +69,23 @@ def disagreement(then: Mapping[str, Any], now: Mapping[str, Any], *, whole: bool
     if whole and (missing := next((name for name in left_out if name not in told), "")):
         return f"{missing} was measured now, but not then"
     return _of_mean(then, [*told.values()])
+
+
+def remeasured(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Remeasured, ...]:
+    """The figures of each config that has a speedup in both verdicts."""
+    again = {str(case["config"]): _kept(case) for case in _list(now)}
+    pairs = ((str(case["config"]), _kept(case)) for case in _list(then))
+    return tuple(
+        Remeasured(config, figures, again[config])
+        for config, figures in pairs
+        if "speedup" in figures and "speedup" in again.get(config, {})
+    )
+
+
+def mean_speedups(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """``1.53x then, 1.52x now``; empty if a verdict has no mean."""
+    before, after = positive(then, "mean_speedup"), positive(now, "mean_speedup")
+    return f"{before:.3g}x then, {after:.3g}x now" if before and after else ""
 
 
 def other_number(then: Any, now: Any, where: str = "") -> str:
@@ -130,6 +164,10 @@ def _list(verdict: Mapping[str, Any]) -> list[Case]:
         for case in known
         if isinstance(case, dict) and ("config" in case or positive(case, "speedup"))
     ]
+
+
+def _kept(case: Case) -> dict[str, float]:
+    return {name: value for name in _KEPT if (value := positive(case, name)) is not None}
 
 
 def _figures(case: Case) -> tuple[float | None, float | None, float | None]:

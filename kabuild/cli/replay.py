@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,6 +117,7 @@ def _json(replayed: Replayed) -> str:
                     "gate": item.record.gate,
                     "result": item.word.value,
                     "detail": item.detail,
+                    "figures": [dataclasses.asdict(figure) for figure in item.figures],
                 }
                 for item in replayed.comparisons
             ],

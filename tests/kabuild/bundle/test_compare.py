@@ -154,6 +154,10 @@ def test_another_run_of_a_measurement_reproduces_it() -> None:
     then = {"verdict.json": HONEST, "samples.json": b"[1]"}
     found = compared(then, {"verdict.json": now, "samples.json": b"[2]"}, None, timed=True)
     assert found.word is Word.REPRODUCED, found.detail
+    assert found.detail == "same verdict, intervals overlap: 1x then, 1.05x now"
+    assert [figure.config for figure in found.figures] == ["f32", "f16"]
+    assert {figure.then["candidate_ns"] for figure in found.figures} == {100.0}
+    assert {figure.now["candidate_ns"] for figure in found.figures} == {130.0}
 
 
 @pytest.mark.parametrize(

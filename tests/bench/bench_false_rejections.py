@@ -1,6 +1,6 @@
 """How often honest work does not pass: experts, baselines, kernels of all sorts, time and again.
 
-python tests/bench/bench_false_rejections.py [EVALUATIONS] [SECONDS] [--chunk=CHUNK]
+python tests/bench/bench_false_rejections.py [EVALUATIONS] [SECONDS] [--chunk=CHUNK] [--only=TEXT]
 
 One evaluation is one run of one gate (correctness, perf or unseen) on one program of one task. The
 programs are the experts and baselines of all tasks, the kernels in ``honest`` (autotuned, atomic,
@@ -10,7 +10,8 @@ Every sweep has a salt of its own, hence other seeds, inputs and unseen configs;
 of SECONDS (2 without), so that it costs less. The baselines of torch2hip are no kernels, and are
 judged as baselines only. Where the machine fails nobody is judged: such runs are shown and do not
 count. CHUNK targets are judged by one command; after each chunk the count is printed, and the
-bench ends once there are as many evaluations as asked for (1000).
+bench ends once there are as many evaluations as asked for (1000). With --only it judges the targets
+whose labels contain TEXT, such as ``triton``, which needs no compiler of HIP.
 """
 
 from __future__ import annotations
@@ -89,12 +90,19 @@ def kabuild(workspace: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def chunks(workspace: Path, size: int) -> Iterator[tuple[str, tuple[str, ...]]]:
+def chunks(workspace: Path, size: int, only: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Sides with up to ``size`` targets each, without end; each sweep of all has a new salt.
 
     The order is random, so that a sweep which ends early is a sample of all kinds of kernels.
     """
-    labels = {side: kabuild(workspace, "query", "--", *SIDES[side]).split() for side in SIDES}
+    labels = {
+        side: [
+            label
+            for label in kabuild(workspace, "query", "--", *SIDES[side]).split()
+            if only in label
+        ]
+        for side in SIDES
+    }
     while True:
         (workspace / "salt").write_text(secrets.token_hex(16))
         sweep = [
@@ -114,14 +122,14 @@ def judge(workspace: Path, side: str, targets: tuple[str, ...]) -> list[Mapping[
     return [entry for entry in json.loads(printed)["targets"] if entry["gate"] in JUDGING]
 
 
-def main(wanted: int, seconds: float, size: int) -> int:
+def main(wanted: int, seconds: float, size: int, only: str) -> int:
     """Print every verdict that is not PASS, and after each chunk the count by reason."""
     outcomes: Counter[str] = Counter()
     gates: Counter[str] = Counter()
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         workspace = cheapened(Path(name), seconds)
-        for side, targets in chunks(workspace, size):
+        for side, targets in chunks(workspace, size, only):
             for entry in judge(workspace, side, targets):
                 what = " ".join(filter(None, (entry["verdict"], entry["reason"])))
                 if entry["verdict"] != "INFRA":
@@ -144,5 +152,6 @@ if __name__ == "__main__":
     parser.add_argument("evaluations", type=int, nargs="?", default=1000, help="at least (1000)")
     parser.add_argument("seconds", type=float, nargs="?", default=2.0, help="for a perf gate (2)")
     parser.add_argument("--chunk", type=int, default=16, help="targets of one command (16)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only labels that contain TEXT")
     options = parser.parse_args()
-    sys.exit(main(options.evaluations, options.seconds, options.chunk))
+    sys.exit(main(options.evaluations, options.seconds, options.chunk, options.only))

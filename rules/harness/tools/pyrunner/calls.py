@@ -22,49 +22,52 @@ Shared = Callable[[int, int, torch.dtype], Tensor]  # first byte, elements, thei
 
 
 class Ground(Protocol):
-    """The ground that calls run on: ``pyrunner.host`` or ``pyrunner_device.device``."""
+    """What calls run on: ``pyrunner.host.Host`` or ``pyrunner_device.device.Device``."""
 
     def shared(self, fd: int, size: int) -> Shared:
-        """Views of the judge's memory behind a descriptor, which is closed."""
+        """Return a function for views of the judge's memory behind ``fd``; closes ``fd``."""
 
     def hold(self, fd: int) -> bool:
-        """Prepare launches behind the gate of this page; returns whether that is possible."""
+        """Prepare the gate in the page behind ``fd``; returns whether launches can wait for it."""
 
     def queued(self, work: Work, ticket: int) -> int:
-        """Launch the work behind the shut gate; how many nanoseconds that took the host."""
+        """Launch the work behind the shut gate; returns the host time in ns."""
 
     def opened(self, ticket: int) -> int:
-        """Wait until it is done, and say so; how long that was, by the device's clock."""
+        """Wait until the queued work is done, and report it; returns the device time in ns."""
 
     def timed(self, work: Work) -> int:
-        """Do the work, to its end; how many nanoseconds it took."""
+        """Do the work and wait for its end; returns the time in ns."""
 
     def replayed(self, work: Work) -> int | None:
-        """The same with its launches recorded and run as one graph; None if they cannot be."""
+        """Record the work's launches and run them as one graph; returns the time in ns.
+
+        None if they cannot be recorded.
+        """
 
     def finish(self) -> None:
         """Wait until all work in all streams is done."""
 
     def legal(self, tensors: dict[str, Tensor]) -> AbstractContextManager[None]:
-        """Within it kernels may access these tensors, and what they have allocated."""
+        """A context in which kernels may access these tensors, besides their own allocations."""
 
     def without_launches(self) -> AbstractContextManager[None]:
-        """Within it launches have no effect."""
+        """A context in which launches have no effect, if the ground can suppress them."""
 
     def reserve(self, results: Callable[[], object]) -> None:
-        """Have memory at hand for what ``results`` allocates."""
+        """Reserve memory for what ``results`` allocates, before any call is timed."""
 
 
 class WrongShape(Exception):  # noqa: N818 (the candidate's, no error of ours)
-    """A returned tensor is missing or of another shape."""
+    """A returned tensor is missing or has the wrong shape."""
 
 
 class WrongDtype(Exception):  # noqa: N818
-    """A returned tensor is of another dtype."""
+    """A returned tensor has the wrong dtype."""
 
 
 class Calls:
-    """The loaded config: its slots as tensors, and how the entry is called with them."""
+    """The loaded config: its slots as tensors, and the calls of the entry with them."""
 
     def __init__(self, abi: str, entry: Entry, fds: list[int], ground: Ground) -> None:
         self._abi = abi
@@ -88,28 +91,28 @@ class Calls:
             ground.reserve(lambda: [self._like_results(slot) for slot in slots])
 
     def run(self, calls: int, left_out: int = -1) -> int:
-        """Make the calls of a batch; returns nanoseconds.
+        """Make the calls of a batch; returns the time in ns.
 
-        Launches of the call ``left_out`` have no effect, where the ground knows of launches.
+        Launches of the call ``left_out`` have no effect, if the ground can suppress them.
 
-        A PyTorch program allocates what it returns, and that is part of its time. Copying
-        it into the judge's buffers is not: ``collect`` does it when both clocks have stopped.
+        A PyTorch program allocates its results, and the time includes that. It does not include
+        copying them into the judge's buffers: ``collect`` does that after both clocks have stopped.
         """
         with self._ready(calls, left_out) as work:
             return self._ground.timed(work)
 
     def queue(self, calls: int, ticket: int) -> int:
-        """Launch the calls of a batch behind the gate; returns the nanoseconds of the host."""
+        """Launch the calls of a batch behind the gate; returns the host time in ns."""
         with self._ready(calls) as work:
             return self._ground.queued(work, ticket)
 
     def replay(self, calls: int) -> int | None:
-        """``run`` with the launches recorded and run as one graph; None if they cannot be."""
+        """Like ``run``, but as one recorded graph; None if the launches cannot be recorded."""
         with self._ready(calls) as work:
             return self._ground.replayed(work)
 
     def collect(self) -> None:
-        """Copy what the calls of the last batch returned into the outputs of their slots.
+        """Copy the results of the last batch's calls into the outputs of their slots.
 
         Raises WrongShape and WrongDtype.
         """
@@ -120,7 +123,7 @@ class Calls:
 
     @contextlib.contextmanager
     def _ready(self, calls: int, left_out: int = -1) -> Iterator[Work]:
-        """The calls of a batch as one piece of work."""
+        """Prepare the calls of a batch as one function; garbage collection is off meanwhile."""
         start = self.block.order_offset
         order = struct.unpack_from(f"<{calls}I", self._block_memory, start)
         self._results = []

@@ -1,4 +1,4 @@
-"""A short account of a candidate's exception: its own lines, and no path of the host."""
+"""A short account of a candidate's exception: the candidate's own lines, without host paths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CHARACTERS = 1000
 
 
 def excerpt(error: BaseException, path: str) -> str:
-    """The last frames within the candidate's file, then what was raised.
+    """The last frames within the candidate's file, then the exception.
 
     ::
 
@@ -26,7 +26,7 @@ def excerpt(error: BaseException, path: str) -> str:
 
 
 def chain(error: BaseException) -> list[BaseException]:
-    """The exception and its causes, the first cause last."""
+    """The exception and its causes, the original cause last."""
     causes = [error]
     while (cause := causes[-1].__cause__ or causes[-1].__context__) and cause not in causes:
         causes.append(cause)

@@ -33,10 +33,10 @@ _CODES = {
 
 
 class HostFault(Exception):  # noqa: N818 (the candidate's, no error of ours)
-    """A fault that the process with the candidate's module reported.
+    """A fault that the process with the candidate's module has reported.
 
     Attributes:
-        codes: the values of a FAULT.
+        codes: the values of its FAULT message.
     """
 
     def __init__(self, codes: tuple[int, ...]) -> None:
@@ -47,7 +47,7 @@ class HostFault(Exception):  # noqa: N818 (the candidate's, no error of ours)
 def code_of(error: BaseException, complaints: Sequence[str] = ()) -> tuple[int, ...]:
     """The fault's code, followed by the device's own code if the device failed.
 
-    ``complaints`` are the texts by which the platform says that a device has no memory left.
+    ``complaints`` are the platform's texts for a device without free memory.
     """
     if isinstance(error, HostFault):
         return error.codes

@@ -1,4 +1,4 @@
-"""Calls on the host: shared files, and the processor's clock."""
+"""Runs calls on the host, with shared files and the processor's clock."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MADV_POPULATE_WRITE = 23
 
 
 def mapped(fd: int, *, writable: bool) -> mmap.mmap:
-    """All of a shared file, whose descriptor is closed."""
+    """Map all of a shared file; closes ``fd``."""
     protection = mmap.PROT_READ | mmap.PROT_WRITE if writable else mmap.PROT_READ
     memory = mmap.mmap(fd, os.fstat(fd).st_size, mmap.MAP_SHARED, protection)
     os.close(fd)
@@ -30,7 +30,7 @@ class Host:
     """The ``Ground`` of programs for the processor."""
 
     def shared(self, fd: int, _: int) -> Callable[[int, int, torch.dtype], Tensor]:
-        """Views of the judge's memory behind a descriptor, which is closed."""
+        """Return a function for views of the judge's memory behind ``fd``; closes ``fd``."""
         memory = mapped(fd, writable=True)
 
         def view(first: int, count: int, kind: torch.dtype) -> Tensor:
@@ -41,37 +41,37 @@ class Host:
         return view
 
     def hold(self, fd: int) -> bool:
-        """Nothing here can be held back."""
+        """Return False: calls on the host cannot be held back. Closes ``fd``."""
         os.close(fd)
         return False
 
     def queued(self, work: Callable[[], None], _: int) -> int:
-        """Never asked for: ``hold`` has said no."""
+        """Not called, because ``hold`` returns False."""
         return self.timed(work)
 
     def opened(self, _: int) -> int:
-        """Like ``queued``."""
+        """Not called, because ``hold`` returns False."""
         return 0
 
     def timed(self, work: Callable[[], None]) -> int:
-        """Do the work; how many nanoseconds it took."""
+        """Do the work; returns the time in ns."""
         started = perf_counter_ns()
         work()
         return perf_counter_ns() - started
 
     def replayed(self, _: Callable[[], None]) -> None:
-        """Nothing here can be recorded."""
+        """Return None: calls on the host cannot be recorded."""
 
     def finish(self) -> None:
-        """Calls on the host are finished when they return."""
+        """Do nothing: calls on the host are finished when they return."""
 
     def legal(self, _: dict[str, Tensor]) -> AbstractContextManager[None]:
-        """PyTorch checks its own accesses."""
+        """Check nothing: PyTorch checks its own accesses."""
         return contextlib.nullcontext()
 
     def without_launches(self) -> AbstractContextManager[None]:
-        """Nothing here is launched."""
+        """Suppress nothing: calls on the host launch nothing."""
         return contextlib.nullcontext()
 
     def reserve(self, _: Callable[[], object]) -> None:
-        """The host's allocator needs no preparation."""
+        """Do nothing: the host's allocator needs no preparation."""

@@ -1,4 +1,4 @@
-"""A program in the runner's own process: PyTorch's, and those for devices."""
+"""Programs in the runner's own process: all but ``python`` programs on the CPU."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Inside:
             self._functions = tree.Functions.load(self._program, path)
         else:
             self._entry = _compiled(self._program, load_entry(self._program, path))
-        gc.freeze()  # later collections look at what the calls have made, no more
+        gc.freeze()  # later collections then scan only what the calls have created
 
     def load(self, fds: list[int]) -> None:
         """Map a config's buffers."""
@@ -48,38 +48,38 @@ class Inside:
         self._calls = Calls(self._program.abi, self._entry, fds, self._ground)
 
     def run(self, calls: int, left_out: int = -1) -> int:
-        """Make the calls of a batch; returns nanoseconds."""
+        """Make the calls of a batch; returns the time in ns."""
         if self._calls is None and not calls:
             return 0
         assert self._calls is not None
         return self._calls.run(calls, left_out)
 
     def hold(self, fd: int) -> bool:
-        """Prepare launches behind the gate of this page; returns whether that is possible."""
+        """Prepare the gate in the page behind ``fd``; returns whether launches can wait for it."""
         return self._ground.hold(fd)
 
     def queue(self, calls: int, ticket: int) -> int:
-        """Launch the calls of a batch behind the gate; returns the nanoseconds of the host."""
+        """Launch the calls of a batch behind the gate; returns the host time in ns."""
         assert self._calls is not None
         return self._calls.queue(calls, ticket)
 
     def opened(self, ticket: int) -> int:
-        """Wait until they are done, and signal it; returns the nanoseconds of the device."""
+        """Wait until the queued calls are done, and report it; returns the device time in ns."""
         return self._ground.opened(ticket)
 
     def replay(self, calls: int) -> int | None:
-        """``run`` with the launches recorded and run as one graph; None if they cannot be."""
+        """Like ``run``, but as one recorded graph; None if the launches cannot be recorded."""
         assert self._calls is not None
         return self._calls.replay(calls)
 
     def collect(self) -> None:
-        """Copy what the calls of the last batch returned into the outputs of their slots."""
+        """Copy the results of the last batch's calls into the outputs of their slots."""
         assert self._calls is not None
         self._calls.collect()
 
 
 def _compiled(program: Program, entry: Entry) -> Entry:
-    """The entry, through ``torch.compile`` where the program asks for one of its modes."""
+    """The entry, compiled by ``torch.compile`` if the program names one of its modes."""
     if not program.mode:
         return entry
     compiled: Entry = torch.compile(entry, mode=program.mode, dynamic=False)
@@ -87,7 +87,7 @@ def _compiled(program: Program, entry: Entry) -> Entry:
 
 
 def _copied(compiled: Entry) -> Entry:
-    """The entry with copied results: a compiled graph overwrites its last results."""
+    """The entry with copied results: each run of a compiled graph overwrites the last results."""
 
     begin: Callable[[], None] = torch.compiler.cudagraph_mark_step_begin
 

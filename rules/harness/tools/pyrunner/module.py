@@ -15,7 +15,7 @@ Entry = Callable[..., Any]
 
 
 class MissingEntry(Exception):  # noqa: N818 (the candidate's, no error of ours)
-    """The candidate's module has no function of the wanted name."""
+    """The candidate's module does not define the entry."""
 
 
 def load_module(path: str, name: str = MODULE) -> ModuleType:
@@ -30,11 +30,12 @@ def load_module(path: str, name: str = MODULE) -> ModuleType:
 
 
 def load_entry(program: Program, path: str) -> Entry:
-    """Import the file at ``path`` under its own name, and return its entry.
+    """Import the file at ``path`` as the module ``MODULE``, and return its entry.
 
-    A ``torch`` module without ``baseline`` is its own baseline: its ``reference``; one that is
-    wanted through ``torch.compile`` may say the same in words that compile better, ``compilable``.
-    Raises MissingEntry, and whatever the module raises.
+    If the entry of a ``torch`` module is ``baseline`` and the module defines none, its
+    ``reference`` is used. For ``torch.compile``, ``compilable`` comes before both: the module may
+    define it to compute the same in a form that compiles better. Raises MissingEntry, and whatever
+    the module raises.
     """
     module = load_module(path)
     names = [program.entry]

@@ -1,7 +1,8 @@
 """The Python runner: the process that holds a Triton or PyTorch candidate.
 
-It is forked warm from the launcher, inside its sandbox, and speaks the protocol of the
-native runner. Nothing here is secret or trusted: the candidate shares this interpreter.
+It is forked from a warm launcher, inside its sandbox, and uses the protocol of the native runner.
+Nothing here is secret or trusted: the candidate shares this interpreter. Only a ``python`` program
+on the CPU is imported in a process of its own (``triton_apart``).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _UNCOMPILED = {"TORCHDYNAMO_DISABLE": "1"}
 
 
 class Subject(Protocol):
-    """A program under test, as the runner's server uses it."""
+    """The program under test, as the server uses it."""
 
     def start(self) -> None:
         """Import the program."""
@@ -41,43 +42,44 @@ class Subject(Protocol):
         """Map a config's buffers."""
 
     def run(self, calls: int, left_out: int = -1) -> int:
-        """Make the calls of a batch; returns nanoseconds.
+        """Make the calls of a batch; returns the time in ns.
 
-        Launches of the call ``left_out`` have no effect.
+        Launches of the call ``left_out`` have no effect, if the program's ground can suppress them.
         """
 
     def hold(self, fd: int) -> bool:
-        """Prepare launches behind the gate of this page; returns whether that is possible."""
+        """Prepare the gate in the page behind ``fd``; returns whether launches can wait for it."""
 
     def queue(self, calls: int, ticket: int) -> int:
-        """Launch the calls of a batch behind the gate; returns the nanoseconds of the host."""
+        """Launch the calls of a batch behind the gate; returns the host time in ns."""
 
     def opened(self, ticket: int) -> int:
-        """Wait until they are done, and signal it; returns the nanoseconds of the device."""
+        """Wait until the queued calls are done, and report it; returns the device time in ns."""
 
     def replay(self, calls: int) -> int | None:
-        """``run`` with the launches recorded and run as one graph; None if they cannot be."""
+        """Like ``run``, but as one recorded graph; None if the launches cannot be recorded."""
 
     def collect(self) -> None:
-        """Copy what the calls of the last batch returned into the outputs of their slots."""
+        """Copy the results of the last batch's calls into the outputs of their slots."""
 
 
 def run(program: Program, policy: RunnerPolicy, control: int, output: int, *pages: int) -> int:
-    """Serve the judge until BYE; called in a fresh sandbox, right after the fork.
+    """Serve the judge until BYE; called in a new sandbox, right after the fork.
 
-    ``pages`` are those of the launch filter, where the launcher has put one before the driver.
+    All arguments but the first two are descriptors. ``pages`` are the launch filter's, if the
+    launcher has put one in front of the driver.
     """
     found = dict(zip((ORDERS_FD, RECORD_FD), pages, strict=False))
     native_start.arrange({CONTROL_FD: control, 1: output, 2: output, **found})
     _settle(confinement.environment(program, policy))
-    torch.set_num_threads(1)  # a sum's order, and a busy machine, must not decide anything
+    torch.set_num_threads(1)  # so that a sum's order and a busy machine do not change results
     subject = _apart(program, policy)
     confinement.limit_address_space(program, policy)
     if program.abi == "call" and not program.on_device:
         os.environ |= _UNCOMPILED
         _interpret(program)
     if subject is None:
-        # What runs on a device is compiled when it is first called, by programs.
+        # Programs for a device are compiled at their first call, by child processes.
         on_device = program.on_device
         lockdown.install(lockdown.assemble(on_device=on_device, children=on_device))
         ground = _ground(program)
@@ -95,7 +97,7 @@ def run(program: Program, policy: RunnerPolicy, control: int, output: int, *page
 
 
 def _apart(program: Program, policy: RunnerPolicy) -> Subject | None:
-    """Divide the process, for a Triton program on the CPU; None for all others."""
+    """Split the process in two for a Triton program on the CPU; None for all others."""
     if program.abi != "python" or program.on_device:
         return None
     apart = importlib.import_module("triton_apart.apart")
@@ -132,7 +134,7 @@ class _Server:
         self._failure: BaseException | None = None
 
     def serve(self) -> NoReturn:
-        """Answer until BYE, or until the judge is gone."""
+        """Answer requests until BYE, or until the judge hangs up."""
         while True:
             data, fds = self._receive()
             if not data:
@@ -145,7 +147,7 @@ class _Server:
                 self._fail(error)
 
     def _receive(self) -> tuple[bytes, list[int]]:
-        """The next request: asleep, or awake when the judge has asked for that."""
+        """Wait for the next request: asleep, or without sleeping right after ARM."""
         awake, self._awake = self._awake, False
         while True:
             with contextlib.suppress(BlockingIOError):
@@ -198,7 +200,7 @@ class _Server:
                 self.reply(Kind.DONE, *self._made)
 
     def _queue(self, calls: int, ticket: int) -> None:
-        """Answer once all is queued. What goes wrong later is said when it is asked for."""
+        """Answer once all calls are queued. WAIT then reports whether they failed later."""
         launch_ns = self._subject.queue(calls, ticket)
         self.reply(Kind.QUEUED, calls, launch_ns)
         self._failure = None

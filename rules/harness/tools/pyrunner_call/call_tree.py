@@ -1,6 +1,6 @@
-"""A task's call in the runner: resolves its names, and constructs objects once.
+"""A task's call in the runner: resolves its names, and constructs its objects once.
 
-The judge has made the tree from the task's declaration (``rules/harness/calls.py``).
+The call is a tree that was made from the task's declaration (``rules/harness/calls.py``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Node = Mapping[str, Any]
 
 
 class StateMismatch(Exception):  # noqa: N818 (the candidate's, no error of ours)
-    """What the candidate constructed does not take the config's state."""
+    """The candidate's object does not accept the config's state."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Functions:
     """The functions that a call may use, and the call.
 
     Attributes:
-        names: names of the entry; the first that the candidate defines counts.
-        state_by: whether an object takes its state by names or by the order of its tensors.
+        names: names of the entry; the first that the candidate defines is used.
+        state_by: how an object takes its state: by name, or ``order``, by the order of its tensors.
     """
 
     candidate: ModuleType
@@ -61,7 +61,7 @@ class Functions:
         return cls(candidate, adapter, said["targets"], said["node"], names, said["state_by"])
 
     def find(self, name: str) -> Any:
-        """The function of a name: the adapter's, else the candidate's. Raises MissingEntry."""
+        """The function with a name: the adapter's, else the candidate's. Raises MissingEntry."""
         if self.adapter is not None and hasattr(self.adapter, name):
             return getattr(self.adapter, name)
         for known in self.names if name == self.names[0] else (name,):
@@ -74,10 +74,11 @@ class Boundary:
     """The call of a loaded config.
 
     Args:
-        constants: values of names in every call: scalars, dims, state, ``None``.
+        constants: by name, the values that are equal in every call: scalars, dims, ``None``.
         dtype: the dtype ``T``.
-        state: tensors for whatever is constructed; those that the call names are passed instead.
-        home: where all tensors are.
+        state: state tensors by name. The call passes those that it names; the object that it
+            constructs takes the others.
+        home: the device of all tensors.
     """
 
     def __init__(
@@ -101,14 +102,14 @@ class Boundary:
             raise StateMismatch(f"nothing takes the state '{next(iter(self._state))}'")
 
     def operands(self, tensors: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments and keywords of one call, with these tensors by name."""
+        """The arguments and keywords of one call with these tensors, given by name."""
         known = {**self._constants, **tensors}
         node = self._functions.node
         arguments = tuple(self._value(argument, known) for argument in node["args"])
         return arguments, {name: self._value(value, known) for name, value in node["keywords"]}
 
     def restore(self) -> None:
-        """Put back what calls change in the object itself, such as running statistics."""
+        """Restore the object's buffers, such as running statistics, which calls may change."""
         with torch.no_grad():
             for buffer, kept in self._buffers:
                 buffer.copy_(kept)
@@ -151,7 +152,7 @@ class Boundary:
         return function(*arguments, **{n: self._value(v, known) for n, v in node["keywords"]})
 
     def _constructed(self, made: Any) -> Any:
-        """Hand the state to an object that was constructed."""
+        """Load the state into a newly constructed object, if it takes any."""
         if hasattr(made, "load_state_dict"):
             if self._home.type != "cpu":
                 made = made.to(self._home)
@@ -167,7 +168,7 @@ class Boundary:
 
 
 def _in_order(state: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The state under the object's own names: tensors of equal shapes, in their order."""
+    """The state under the object's own names; shapes and dtypes must match in order."""
     ours = [(tuple(tensor.shape), tensor.dtype) for tensor in state.values()]
     theirs = [(tuple(tensor.shape), tensor.dtype) for tensor in own.values()]
     if ours != theirs:

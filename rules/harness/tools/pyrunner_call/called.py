@@ -1,4 +1,4 @@
-"""The calls of a batch of a task with a call: its operands over the shared buffers, its results."""
+"""The calls of a batch for a task with a call: operands over the shared buffers, and results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pyrunner_call.returned import Returned
 class Called:
     """The loaded config: its slots as operands, and the results of calls.
 
-    What is constructed is constructed here, once, and gets its state.
+    Objects that the call constructs are constructed here, once, and get their state.
     """
 
     def __init__(self, functions: Functions, fds: list[int], ground: Ground) -> None:
@@ -58,29 +58,30 @@ class Called:
         self._results: list[Any] = []
 
     def run(self, calls: int, left_out: int = -1) -> int:
-        """Make the calls of a batch; returns nanoseconds.
+        """Make the calls of a batch; returns the time in ns.
 
-        Saying where results lie, or copying them, is part of it, on both sides alike.
+        The time includes recording where results lie, or copying them. That is the same for the
+        candidate and for the baseline.
         """
         with self._ready(calls, left_out) as work:
             return self._ground.timed(work)
 
     def queue(self, calls: int, ticket: int) -> int:
-        """Launch the calls of a batch behind the gate; returns the nanoseconds of the host."""
+        """Launch the calls of a batch behind the gate; returns the host time in ns."""
         with self._ready(calls) as work:
             return self._ground.queued(work, ticket)
 
     def replay(self, calls: int) -> int | None:
-        """``run`` with the launches recorded and run as one graph; None if they cannot be."""
+        """Like ``run``, but as one recorded graph; None if the launches cannot be recorded."""
         with self._ready(calls) as work:
             return self._ground.replayed(work)
 
     def collect(self) -> None:
-        """Results are where the judge reads them."""
+        """Do nothing: the results are already where the judge reads them."""
 
     @contextlib.contextmanager
     def _ready(self, calls: int, left_out: int = -1) -> Iterator[Work]:
-        """The calls of a batch as one piece of work."""
+        """Prepare the calls of a batch as one function; garbage collection is off meanwhile."""
         order = struct.unpack_from(f"<{calls}I", self._memory, self.block.order_offset)
         self._results = []
         self._boundary.restore()
@@ -127,13 +128,13 @@ def _tensor(region: Region, memory: Shared, start: int) -> Tensor:
 
 
 def _unbound(block: CallBlock, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
-    """The tensors as a call gets them: some of them in lists."""
+    """The tensors as a call gets them: those of a list are split along their first axis."""
     lists = {name: list(tensors[name].unbind(0)) for name in block.listed if name in tensors}
     return {**tensors, **lists}
 
 
 def _state(block: CallBlock, fd: int, home: torch.device) -> dict[str, Tensor]:
-    """Tensors in this process's own memory, which it may change."""
+    """The state tensors, in memory of this process's own, which calls may change."""
     memory = host.mapped(fd, writable=False)
     found = {}
     for region in block.state:

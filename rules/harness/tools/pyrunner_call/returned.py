@@ -18,20 +18,20 @@ from torch import Tensor
 _CODES = {
     getattr(torch, dtype.torch_name, None): dtype.code
     for dtype in DTYPES.values()
-    if not dtype.given_as  # what is judged as bytes is not returned, and bytes are bytes
+    if not dtype.given_as  # types stored as bytes are never returned, and would replace uint8
 }
 
 
 class WrongType(Exception):  # noqa: N818 (the candidate's, no error of ours)
-    """A result is not a plain tensor."""
+    """A result is not a plain tensor, or it is on another device."""
 
 
 class WrongLayout(Exception):  # noqa: N818
-    """A returned tensor is not dense, or its elements are in another order."""
+    """A returned tensor is not plain strided memory."""
 
 
 class Aliased(Exception):  # noqa: N818
-    """A returned tensor is in the memory of an input, or of another call."""
+    """A returned tensor is in the memory of an input, or of another call's output."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Wanted:
     """One tensor that a call returns.
 
     Attributes:
-        layout: whether its axes may lie in any order; ``strides`` are those that are declared.
+        strides: the declared ones, in elements; contiguous by default.
     """
 
     name: str
@@ -49,11 +49,12 @@ class Wanted:
 
 
 class Returned:
-    """Takes the results of the calls of a config.
+    """Takes the results of a config's calls.
 
     Args:
-        own: first and last address of what belongs to the judge: the inputs, which no result may
-            lie in, and the outputs, in which one may lie in its own slot.
+        table: the records that the judge reads, one for each result of each slot.
+        arenas: the addresses of the judge's inputs and of its outputs. No result may lie in the
+            inputs; in the outputs it may lie only in its own slot.
         home: the type of the device that calls compute on; a result may also be on the host.
     """
 
@@ -88,11 +89,11 @@ class Returned:
 
     @property
     def any(self) -> bool:
-        """Whether calls return something that counts."""
+        """Whether calls return any results that are judged."""
         return bool(self._wanted)
 
     def note(self, slot: int, result: Any) -> None:
-        """Say where the results of a call lie."""
+        """Record where the results of a call lie. Raises what ``copy`` raises."""
         at = slot * RECORD.size * len(self._wanted)
         for wanted, tensor in self._pairs(result):
             address = self._checked(slot, wanted, tensor)
@@ -103,7 +104,10 @@ class Returned:
             at += RECORD.size
 
     def copy(self, slot: int, result: Any) -> None:
-        """Copy the results of a call into the outputs of its slot."""
+        """Copy the results of a call into the outputs of its slot.
+
+        Raises WrongType, WrongShape, WrongDtype, WrongLayout and Aliased.
+        """
         seen: dict[str, int] = {}
         for wanted, tensor in self._pairs(result):
             self._checked(slot, wanted, tensor)
@@ -118,7 +122,7 @@ class Returned:
         return zip(self._wanted, self._flat(self._targets, result), strict=True)
 
     def _flat(self, targets: Any, result: Any) -> Iterator[Any]:
-        """The results that have a name, in the order of the targets."""
+        """The results that have a name, in the order of the targets. Raises WrongShape."""
         if targets is None:
             return
         if isinstance(targets, str) and targets not in self._listed:
@@ -138,7 +142,7 @@ class Returned:
                 yield from self._flat(name, item)
 
     def _checked(self, slot: int, wanted: Wanted, tensor: Any) -> int:
-        """The address of a result that is what was declared."""
+        """The address of a result, once it is checked against the declaration."""
         name = wanted.name
         if type(tensor) is not Tensor:
             raise WrongType(f"'{name}' is a {type(tensor).__name__} instead of a torch.Tensor")

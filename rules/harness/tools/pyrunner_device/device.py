@@ -46,7 +46,7 @@ class Device:
         return view
 
     def hold(self, fd: int) -> bool:
-        """Prepare launches behind the gate of this page; returns whether that is possible."""
+        """Prepare the gate in the page behind ``fd``; returns whether launches can wait for it."""
         if not self._gated:
             os.close(fd)
             return False
@@ -66,7 +66,7 @@ class Device:
         return took
 
     def opened(self, ticket: int) -> int:
-        """Wait until the device is idle, and report it; returns the time by the device's clock."""
+        """Wait until the device is idle, and report it; returns the device time in ns."""
         assert self._gate is not None
         try:
             self._torch.synchronize()
@@ -84,7 +84,10 @@ class Device:
         return int(self._start.elapsed_time(self._stop) * _NANOSECONDS)
 
     def replayed(self, work: Callable[[], None]) -> int | None:
-        """Record the work and run it as one graph; returns the time, None if not recordable."""
+        """Record the work and run it as one graph; returns the time in ns.
+
+        None if it cannot be recorded.
+        """
         if not self._recordable:
             return None
         graph = self._torch.CUDAGraph()
@@ -105,11 +108,11 @@ class Device:
         self._torch.synchronize()
 
     def legal(self, _: dict[str, Tensor]) -> AbstractContextManager[None]:
-        """Nothing is intercepted here: guards beside the outputs show stray writes."""
+        """Check nothing: guards beside the outputs show stray writes."""
         return contextlib.nullcontext()
 
     def without_launches(self) -> AbstractContextManager[None]:
-        """Leaves nothing out: a runner's driver launches only a candidate's own kernels."""
+        """Suppress nothing: on a device the launch filter does that, when the judge orders it."""
         return contextlib.nullcontext()
 
     def reserve(self, results: Callable[[], object]) -> None:

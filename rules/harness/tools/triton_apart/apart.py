@@ -1,9 +1,10 @@
 """A Triton candidate on the host, in two processes: its module in one, its kernels in the other.
 
 This process has the judge's buffers, runs kernels from the text of the candidate's file, and keeps
-the clock. The module is in its own process (``host_process``) that has addresses and no
-memory, as the host of a GPU has. What it wants done to tensors it must ask for, and it may ask for
-its own kernels, fills, copies and single elements. So no result comes from anywhere else.
+the clock. The module is in its own process (``host_process``). There tensors have addresses but no
+memory, as on the host of a GPU. The module must request all work on tensors. It may request its own
+kernels, fills, copies, reads of a few single elements, and writes of its own data. So only its
+kernels can compute results from the inputs.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ _NO_MEMORY = (
 
 
 def divided(program: Program, policy: RunnerPolicy, control: int) -> Apart:
-    """Divide this process, which is single-threaded and has loaded nothing hostile yet.
+    """Split this process in two. It must have one thread, and must not have loaded the candidate.
 
-    Only the half that has the judge's socket, ``control``, returns, under its system-call filter.
+    Only the half with the judge's socket ``control`` returns, under its system-call filter.
     """
     interpreter.install()
     apart = Apart(program, launches=policy.launches)
@@ -83,22 +84,22 @@ class Apart:
             host_process.run(self._program, self._theirs, self._territory.heap, dying)
         self._theirs.close()
         os.close(dying)
-        # So that the other process, which has the same user, cannot look into this one.
+        # The other process has the same user; this keeps it from reading this one's memory.
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
         self._halt()
 
     def count(self) -> None:
-        """Have what kernels access counted, and said on standard error."""
+        """Count the accesses of kernels, and print the counts on standard error."""
         counter = importlib.import_module("triton_counted.counter")
         self._library.observe(counter.Counter(confinement.candidate_path(self._program)))
 
     def start(self) -> None:
-        """Have the module imported."""
+        """Let the other process import the module."""
         self._work.begin([])
         self._ask(["start"])
 
     def load(self, fds: list[int]) -> None:
-        """Map a config's buffers, and tell the module of its tensors."""
+        """Map a config's buffers, and tell the other process about its tensors."""
         self._territory.unmap_files()
         self._memory = host.mapped(fds[0], writable=False)
         self._block = block = ControlBlock.decode(self._memory[:])
@@ -113,7 +114,7 @@ class Apart:
         self._ask(["load", told, dict((*block.scalars, *block.dims))])
 
     def run(self, calls: int, left_out: int = -1) -> int:
-        """Make the calls of a batch; returns nanoseconds."""
+        """Make the calls of a batch; returns the time in ns."""
         order = self._order(calls) if calls else ()
         self._rouse()
         gc.disable()
@@ -127,23 +128,23 @@ class Apart:
         return elapsed
 
     def hold(self, fd: int) -> bool:
-        """Nothing here can be held back."""
+        """Return False: calls on the host cannot be held back. Closes ``fd``."""
         os.close(fd)
         return False
 
     def queue(self, calls: int, _: int) -> int:
-        """Never asked for: ``hold`` has said no."""
+        """Not called, because ``hold`` returns False."""
         return self.run(calls)
 
     def opened(self, _: int) -> int:
-        """Like ``queue``."""
+        """Not called, because ``hold`` returns False."""
         return 0
 
     def replay(self, calls: int) -> None:
-        """Nothing here can be recorded."""
+        """Return None: calls on the host cannot be recorded."""
 
     def collect(self) -> None:
-        """Results are in their buffers."""
+        """Do nothing: the results are already in their buffers."""
 
     def _order(self, calls: int) -> tuple[int, ...]:
         """The slots of a batch's calls."""
@@ -162,7 +163,7 @@ class Apart:
         self._halt()
 
     def _converse(self, request: list[Any]) -> None:
-        """Have the module do something, and do for it what it asks for meanwhile."""
+        """Send a request to the other process, and serve its requests until it is ready."""
         try:
             self._link.send(request)
             while True:
@@ -179,7 +180,7 @@ class Apart:
         os.kill(self._pid, signal.SIGCONT)
 
     def _halt(self) -> None:
-        """Stop the other process. Raises MalformedError if it has more to say."""
+        """Stop the other process. Raises MalformedError if it has sent another message."""
         os.kill(self._pid, signal.SIGSTOP)
         _, status = os.waitpid(self._pid, os.WUNTRACED)
         if not os.WIFSTOPPED(status):
@@ -190,11 +191,11 @@ class Apart:
     def _end_likewise(self) -> NoReturn:
         os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
         status, death = Death.bury(self._pid)
-        # At its hard limit a process is killed without the reason being its time.
+        # At the hard limit of its CPU time the kernel sends SIGKILL, which gives no reason.
         self._end_as(int(signal.SIGXCPU) if death.at_its_limit else status)
 
     def _end_as(self, status: int) -> NoReturn:
-        """End as the other process has, which the judge then sees."""
+        """End this process as the other one has ended, so that the judge sees it."""
         if not os.WIFSIGNALED(status):
             os._exit(os.waitstatus_to_exitcode(status) & 255)
         number = os.WTERMSIG(status)
@@ -206,7 +207,7 @@ class Apart:
         os._exit(1)  # if that signal does not end a process
 
     def _place(self) -> bytes:
-        """The candidate's innermost line, as the other process has told before it died."""
+        """The candidate's innermost line, as the other process wrote it before it died."""
         os.set_blocking(self._last_words, False)
         with contextlib.suppress(BlockingIOError):
             told = os.read(self._last_words, 1 << 16).decode(errors="replace")

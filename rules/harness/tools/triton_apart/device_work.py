@@ -1,4 +1,4 @@
-"""Serves the process with the candidate's module from the one that has the memory."""
+"""Serves the process with the candidate's module, in the process with the memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DTYPES = {
 
 
 class DeviceWork:
-    """Serves one candidate's process. Its requests are hostile: all are checked.
+    """Serves one candidate's process. Its requests may be hostile, so all are checked.
 
     Attributes:
         legal: the judge's tensors that the current call may use.
@@ -39,12 +39,12 @@ class DeviceWork:
         library.heap = territory.allocated
 
     def begin(self, legal: list[Allocation]) -> None:
-        """Begin another call, or none."""
+        """Begin a call that may use the judge's tensors ``legal``; an empty list ends it."""
         self.legal = legal
         self._read = 0
 
     def obey(self, verb: object, arguments: list[Any]) -> Any:
-        """Serve one request. Raises MalformedError and a kernel's exceptions."""
+        """Serve one request. Raises MalformedError, MemoryError, and a kernel's exceptions."""
         match verb, arguments:
             case "define", [int(number), [str(file), int(line), str(name)], dict(names), constant]:
                 where = file, line, name
@@ -100,7 +100,7 @@ class DeviceWork:
         return flat(address, size).view(dtype).as_strided(shape, strides)
 
     def _check(self, address: int, size: int) -> None:
-        """Raise MalformedError for memory that is not this call's."""
+        """Raise MalformedError for memory that this call may not use."""
         for known in (*self.legal, self._territory.allocated()):
             if known.start <= address and address + size <= known.end:
                 return

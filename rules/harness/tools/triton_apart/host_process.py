@@ -1,7 +1,7 @@
-"""The half of a Triton runner that holds the candidate's module, and no tensor's memory.
+"""The half of a Triton runner that has the candidate's module, but not the tensors' memory.
 
-It is forked from the half that runs kernels. Whatever the module does to this process, it does to
-itself: results are what its kernels make of the judge's inputs in the other one.
+It is forked from the half that runs kernels. A module that manipulates this process harms only
+itself: its kernels compute the results from the judge's inputs in the other one.
 """
 
 from __future__ import annotations
@@ -79,9 +79,10 @@ class _Device:
 
 
 def run(program: Program, link: Link, heap: int, last_words: int) -> NoReturn:
-    """Serve the other half until it is gone; called right after the fork.
+    """Serve the other half until it has ended; called right after the fork.
 
-    ``last_words`` is where it is written what was run when the process is killed by a fault.
+    ``heap`` is the first address of the candidate's allocations. If a fault kills this process,
+    its stack trace is written to the descriptor ``last_words``.
     """
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     lockdown.install(lockdown.assemble())
@@ -122,7 +123,7 @@ class _Host:
         match request:
             case ["start"]:
                 self._entry = load_entry(self._program, self._path)
-                gc.freeze()  # later collections look at what the calls have made, no more
+                gc.freeze()  # later collections then scan only what the calls have created
             case ["load", slots, keywords]:
                 self._tensors = [[_tensor(*region) for region in slot] for slot in slots]
                 self._keywords = keywords

@@ -21,7 +21,7 @@ class Link:
 
     @classmethod
     def pair(cls) -> tuple[Link, Link]:
-        """Both ends."""
+        """Create both ends."""
         one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         return cls(one), cls(other)
 
@@ -36,7 +36,7 @@ class Link:
             raise Gone from None
 
     def receive(self) -> list[Any]:
-        """The next message. Raises ValueError for anything but a list; Gone."""
+        """Wait for the next message. Raises ValueError unless it is a non-empty list, and Gone."""
         try:
             data = self._end.recv(MOST_BYTES + 1)
         except OSError:

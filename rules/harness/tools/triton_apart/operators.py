@@ -1,8 +1,8 @@
-"""The PyTorch operators allowed to a Triton candidate on the CPU: allocate, view, fill, copy.
+"""The PyTorch operators that a Triton candidate may use on the CPU: allocate, view, fill, copy.
 
-Everything else is work, which is a kernel's. A candidate that gets around this filter has gained
-nothing: its tensors have no memory in its process (``territory``), and only what is asked for here
-reaches the process that has.
+Everything else is computation, which kernels must do. A candidate that gets around this filter
+gains nothing: its tensors have no memory in its process (``territory``), and the process that has
+the memory serves only these requests (``device_work``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _READING = {"numpy", "tolist", "__array__", "__dlpack__", "storage"}
 
 
 class OperatorRefused(Exception):  # noqa: N818 (the candidate's, no error of ours)
-    """PyTorch's '<operator>' is not a kernel of the candidate <what to do>."""
+    """'<operator>' computes outside the candidate's kernels: <why>."""
 
     def __init__(self, operator: str, why: str = "") -> None:
         allowed = "PyTorch may allocate, view, fill and copy, and read single elements"
@@ -46,13 +46,13 @@ class Memory(Protocol):
     """The memory of the other process."""
 
     def fill(self, tensor: Spec, value: float) -> None:
-        """Set all elements."""
+        """Set all elements of a tensor to one value."""
 
     def copy(self, target: Spec, source: Spec) -> None:
-        """Copy elements of one dtype, or one element."""
+        """Copy elements; only a single one may change its dtype."""
 
     def read(self, tensor: Spec) -> float | None:
-        """The one element; None if the call has read too many."""
+        """The tensor's only element; None if the call has read too many."""
 
     def write(self, address: int, data: bytes) -> None:
         """Write bytes from this process."""
@@ -78,7 +78,7 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Nothing is compiled here, and the compiler takes a second to import."""
+        """Return False: nothing is compiled here, and importing the compiler takes a second."""
         return False
 
     def __torch_dispatch__(
@@ -108,7 +108,7 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
         return made
 
     def _new(self, like: Tensor) -> Tensor:
-        """Memory for a tensor of such a shape, such strides and such a dtype."""
+        """Allocate a tensor with the shape, strides and dtype of ``like``."""
         last = sum((n - 1) * stride for n, stride in zip(like.shape, like.stride(), strict=True))
         size = (last + 1) * like.element_size() if like.numel() else 0
         if not size:
@@ -155,7 +155,7 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
         return bool(value) if tensor.dtype == torch.bool else value
 
     def _bring(self, tensor: Tensor) -> Tensor:
-        """Copy numbers of this process to a tensor of the device."""
+        """Copy a tensor of this process into a new tensor of the device."""
         if not tensor.numel():
             return tensor
         made = self._new(tensor)
@@ -166,7 +166,7 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
 
 
 class Functions(TorchFunctionMode):
-    """Refuses by name what would look into a tensor's memory without any operator."""
+    """Refuses the functions that would read a tensor's memory without any operator."""
 
     def __torch_function__(
         self, func: Any, _types: Any, args: Sequence[Any] = (), kwargs: Any = None
@@ -180,7 +180,7 @@ class Functions(TorchFunctionMode):
 
 
 def spec(tensor: Tensor) -> Spec:
-    """The place of a tensor's elements, for the process that has the memory."""
+    """Describe where a tensor's elements are, for the process that has the memory."""
     dtype = str(tensor.dtype).removeprefix("torch.")
     return [tensor.data_ptr(), dtype, list(tensor.shape), list(tensor.stride())]
 

@@ -1,8 +1,8 @@
-"""Addresses of a device's memory that a host process reserves, without memory behind them.
+"""The addresses of tensors: reserved in both halves of a runner, with memory in only one.
 
-One stretch of the address space is reserved before the process divides. The half that runs kernels
-maps memory into it; the half that holds the candidate's module never does, so that its tensors have
-addresses, shapes and strides; reading or writing there faults.
+One stretch of the address space is reserved before the process is split. The half that runs kernels
+maps memory into it. The half with the candidate's module never does: its tensors have addresses,
+shapes and strides, but reading or writing there faults.
 
     the judge's buffers | memory that the candidate allocates
 """
@@ -41,8 +41,8 @@ class Territory:
     """The reserved addresses, as the process that runs kernels uses them.
 
     Attributes:
-        heap: first address of what the candidate allocates.
-        committed: the first address of the heap behind which there is no memory yet.
+        heap: the first address of the candidate's allocations.
+        committed: the first address of the heap that has no memory yet.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Territory:
         self.heap = self.committed = self._start + _ARENAS
 
     def map_file(self, fd: int) -> int:
-        """Map all of a shared file, and close it; its address. Raises MemoryError."""
+        """Map all of a shared file; returns its address, closes ``fd``. Raises MemoryError."""
         size = os.fstat(fd).st_size
         if self._free + size > self.heap:
             raise MemoryError("can't allocate memory for the buffers of the config")
@@ -70,11 +70,11 @@ class Territory:
         self._free = self._start
 
     def allocated(self) -> Allocation:
-        """The memory of the heap."""
+        """The part of the heap that has memory."""
         return Allocation("", self.heap, self.committed - self.heap)
 
     def commit(self, end: int) -> None:
-        """Map memory up to an address of the heap. Raises MemoryError."""
+        """Give the heap memory up to the address ``end``. Raises MemoryError."""
         wanted = self.heap - (self.heap - end) // _STEP * _STEP
         if wanted <= self.committed:
             return
@@ -85,11 +85,11 @@ class Territory:
 
 
 class Heap:
-    """The candidate's allocations, as its process records them.
+    """The candidate's allocations, as its own process records them.
 
     Args:
-        start: its first address.
-        commit: has memory put behind addresses up to one.
+        start: the heap's first address.
+        commit: requests memory for the heap up to an address.
     """
 
     def __init__(self, start: int, commit: Callable[[int], None]) -> None:
@@ -120,13 +120,13 @@ class Heap:
 
 
 def flat(address: int, size: int) -> Tensor:
-    """The bytes at an address as a tensor that does not own them: uint8 [size], of one or more."""
+    """The bytes at an address as a tensor that does not own them: uint8 [size], size at least 1."""
     return torch.frombuffer((ctypes.c_char * size).from_address(address), dtype=torch.uint8)
 
 
 @lru_cache(maxsize=4096)
 def _block(size: int) -> Any:
-    """A buffer type of one size whose objects report when they are no longer used."""
+    """A buffer type of this size; its objects call ``release`` when they are no longer used."""
     return type("Block", (ctypes.c_char * size,), {"__del__": lambda block: block.release()})
 
 

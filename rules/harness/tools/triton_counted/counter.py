@@ -1,6 +1,6 @@
 """Counts launches of Triton kernels by line of source, and prints the counts on standard error.
 
-The lines are those of the runtime that counts HIP kernels: ``analyze.counts`` reads both.
+The format is that of the runtime that counts HIP kernels: ``analyze.counts`` reads both.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from triton_counted.requests import SECTOR_BITS, Totals
 
 _PREFIX = "kabuild-counts"
 _NARROW, _WIDE = 32, 64
-_MOST_OUTPUT = 3 << 20  # bytes of a process; the judge keeps more
-_MOST_SECTORS = 1 << 22  # of one launch, read or written
+_MOST_OUTPUT = 3 << 20  # bytes that a process may print; the judge keeps more
+_MOST_SECTORS = 1 << 22  # distinct sectors of a launch that are counted, read or written
 _Site = tuple[int, str, str, int]
-"""Line, name of the memory, operation, and bytes of an element."""
+"""Line, name of the memory, operation, and bytes per element."""
 
 
 class Counter:
     """The ``Observer`` of the kernels in one file.
 
     Args:
-        path: the candidate's file; what is called from elsewhere has no place.
-        descriptor: where to say what was counted.
+        path: the candidate's file; an access with no caller in it is counted without a line.
+        descriptor: where to print the counts.
     """
 
     def __init__(self, path: str, descriptor: int = 2) -> None:
@@ -57,11 +57,11 @@ class Counter:
         width: int,
         memory: Allocation | None,
     ) -> None:
-        """Count one access of a program. ``memory`` is what its first lane asks for, if known."""
+        """Count one access of a program; ``memory`` is what its first active lane accesses."""
         lanes, active = requests.in_lanes(addresses, mask)
         if not active.any():
             return
-        if memory is not None:  # each tensor begins at a whole sector
+        if memory is not None:  # count as if each tensor began at a whole sector
             lanes = lanes - np.uint64(memory.start % (1 << SECTOR_BITS))
         atomic = operation == "atomic"
         found = tuple(
@@ -82,7 +82,7 @@ class Counter:
             self._written.add(sectors)
 
     def ended(self) -> None:
-        """Say what the launch has asked for."""
+        """Print the counts of the launch."""
         said = "\n".join(self._lines())
         if len(said) > self._left:
             said, self._left = f"\n{_PREFIX} full\n", 0
@@ -90,7 +90,7 @@ class Counter:
         _write(self._descriptor, said.encode())
 
     def _lines(self) -> Iterator[str]:
-        yield ""  # on a new line, whatever the kernel has printed before
+        yield ""  # begin a new line, whatever the kernel has printed before
         yield f"{_PREFIX} launch {self._head}"
         whole = int(self._read.whole and self._written.whole)
         counts = f"{self._read.count} {self._written.count}"
@@ -113,7 +113,11 @@ class Counter:
 
 
 class _Sectors:
-    """The distinct sectors of a launch, up to some millions."""
+    """The distinct sectors of a launch, up to ``_MOST_SECTORS``.
+
+    Attributes:
+        whole: whether all of them are counted; false once there were too many.
+    """
 
     def __init__(self) -> None:
         self._parts: list[Addresses] = []
@@ -121,7 +125,7 @@ class _Sectors:
         self.whole = True
 
     def add(self, sectors: Addresses) -> None:
-        """Add some, distinct among themselves."""
+        """Add sectors that are distinct among themselves."""
         self._parts.append(sectors)
         self._size += sectors.size
         if self._size > _MOST_SECTORS:
@@ -132,7 +136,7 @@ class _Sectors:
 
     @property
     def count(self) -> int:
-        """How many they are."""
+        """The number of distinct sectors; too small unless ``whole``."""
         return int(np.unique(np.concatenate(self._parts)).size) if self._parts else 0
 
 

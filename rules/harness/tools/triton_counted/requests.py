@@ -1,8 +1,8 @@
 """The memory requests of one program's warps in one access, one element per lane.
 
-Triton's compiler decides which lane takes which elements. It lets neighbouring lanes take
-neighbours in memory, and so do these requests: the elements of a block are taken in the order of
-its axes by their steps in memory, the smallest first.
+Triton's compiler decides which lane takes which elements. It gives neighbours in memory to
+neighbouring lanes. These requests do the same: lanes take a block's elements along the axis with
+the smallest step in memory first, then along the axis with the next larger step.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ Addresses = npt.NDArray[np.uint64]
 Totals = npt.NDArray[np.int64]
 
 FIELDS = 11
-"""The numbers of ``analyze.totals.Totals``, in its order."""
+"""The number of fields of ``analyze.totals.Totals``; they are in its order."""
 
 MOST = np.array([8, 10])
-"""Those that are the largest of a request; all others are sums."""
+"""The fields that hold the maximum over requests; all others are sums."""
 
 _NONE = np.uint64(2**64 - 1)
 SECTOR_BITS = 5
-"""Of an address, those within a sector of 32 bytes."""
+"""The lowest bits of an address: its place within a sector of 32 bytes."""
 
 
 def in_lanes(addresses: Addresses, mask: Any) -> tuple[Addresses, npt.NDArray[np.bool_]]:
-    """The addresses of a block in the order in which lanes take them, and which are asked for.
+    """The addresses of a block in the order in which lanes take them, and which are active.
 
     ``addresses`` has the block's shape; ``mask`` (bool) broadcasts to it. Both results are flat.
     """
@@ -40,7 +40,7 @@ def in_lanes(addresses: Addresses, mask: Any) -> tuple[Addresses, npt.NDArray[np
             continue
         beside = tuple(int(axis == other) for other in range(addresses.ndim))
         steps.append(abs(int(addresses[beside]) - int(addresses[origin])))
-    # An axis without a step is one along which values are repeated: lanes take it last.
+    # Along an axis with step 0 the same elements repeat: lanes take it last.
     order = sorted(range(addresses.ndim), key=lambda axis: (steps[axis] > 0, -steps[axis]))
     return addresses.transpose(order).reshape(-1), active.transpose(order).reshape(-1)
 
@@ -50,8 +50,8 @@ def totals(
 ) -> Totals:
     """The totals of one access: int64 [FIELDS].
 
-    ``addresses`` and ``active`` are those of ``in_lanes``; ``width`` is bytes of an element, and
-    ``warp`` how many lanes ask at once.
+    ``addresses`` and ``active`` are those of ``in_lanes``; ``width`` is the bytes per element,
+    ``warp`` the lanes of a warp.
     """
     rows = -(-addresses.size // warp)
     asked = np.full(rows * warp, _NONE, dtype=np.uint64)
@@ -79,20 +79,20 @@ def totals(
 
 
 def _starts(lanes: Addresses) -> npt.NDArray[np.bool_]:
-    """Where another value begins than to the left, in rows that are sorted."""
+    """Where a value differs from its left neighbour, in sorted rows."""
     starts = np.ones(lanes.shape, dtype=np.bool_)
     starts[:, 1:] = lanes[:, 1:] != lanes[:, :-1]
     return starts
 
 
 def _distinct(lanes: Addresses) -> npt.NDArray[np.int64]:
-    """How many values a row has, without ``_NONE``."""
+    """The number of distinct values in each row, without ``_NONE``."""
     found: npt.NDArray[np.int64] = (_starts(lanes) & (lanes != _NONE)).sum(axis=1)
     return found
 
 
 def _longest_run(lanes: Addresses) -> npt.NDArray[np.int64]:
-    """How often the most frequent value of a row is there, without ``_NONE``."""
+    """How often each row's most frequent value occurs, without ``_NONE``."""
     at = np.arange(lanes.shape[1])
     begun = np.maximum.accumulate(np.where(_starts(lanes), at, 0), axis=1)
     found: npt.NDArray[np.int64] = np.where(lanes == _NONE, 0, at - begun + 1).max(axis=1)

@@ -38,10 +38,10 @@ class Allocation:
 
 
 class Observer(Protocol):
-    """Is told of what kernels do."""
+    """Receives the launches of kernels and their accesses."""
 
     def launched(self, kernel: str, grid: tuple[int, ...]) -> None:
-        """Be told that a launch begins, of a kernel's name."""
+        """A launch of the kernel with this name begins."""
 
     def accessed(
         self,
@@ -51,18 +51,19 @@ class Observer(Protocol):
         width: int,
         memory: Allocation | None,
     ) -> None:
-        """Be told of one access of a program, before it is checked.
+        """A program makes an access with some active lane; its bounds are not checked yet.
 
-        ``operation`` is ``load``, ``store`` or ``atomic``; the others are as for ``Memory.check``,
-        and ``memory`` is what the first active lane accesses.
+        ``operation`` is ``load``, ``store`` or ``atomic``. ``addresses``, ``mask`` and ``width``
+        are as for ``Memory.check``. ``memory`` is what the first active lane accesses; None if
+        that is outside all allocations.
         """
 
     def ended(self) -> None:
-        """Be told that the launch has ended, well or not."""
+        """The launch has ended, with or without an error."""
 
 
 class OutOfBoundsError(Exception):
-    """<access> of <n> bytes out of bounds: byte <offset> of '<name>' (<size> bytes), <where>."""
+    """<access> of <n> bytes out of bounds: byte <offset> of '<name>' (<size> bytes), <n> lanes."""
 
     def __init__(
         self,
@@ -94,7 +95,7 @@ class Memory:
     """The allocations in force: those registered from outside, and those of the running launch.
 
     Attributes:
-        observer: is notified of each access; None for none.
+        observer: is notified of each launch and access; None if there is none.
     """
 
     def __init__(self) -> None:
@@ -120,8 +121,8 @@ class Memory:
     def launched(self, allocations: Iterable[Allocation]) -> Iterator[None]:
         """Make the storages of a launch's arguments legal while it runs.
 
-        A storage that holds a registered allocation is left out: the registered extent is the
-        exact one, and the storage around it may be a slab with guard bands and other tensors.
+        A storage that overlaps a registered allocation is left out: the registered extent is
+        exact, and the storage around it may be a slab with guard bands and other tensors.
         """
         before = self._launched
         self._launched = before + [
@@ -148,7 +149,7 @@ class Memory:
     ) -> None:
         """Raise OutOfBoundsError when an active lane leaves the allocations.
 
-        `addresses` holds one address a lane; `mask` (bool) broadcasts to it; `width` is the size
+        `addresses` holds one address per lane; `mask` (bool) broadcasts to it; `width` is the size
         of one element in bytes.
         """
         active = addresses

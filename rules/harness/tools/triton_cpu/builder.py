@@ -2,7 +2,7 @@
 
 Triton's front end emits each operation of a kernel through a builder; the interpreter's builder
 computes it at once with NumPy. This one inherits the operations that are right and replaces the
-others. What it cannot do correctly it refuses by name.
+others. It refuses operations that it cannot do correctly, and names them.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _UNKNOWN = "fp8e4b15"
 """A format that neither PyTorch nor later GPUs have."""
 _FLOAT32 = np.dtype(np.float32)
 _NARROW: dict[str, Any] = {tl.bfloat16.name: bf16, **fp8.FORMATS}
-"""Types that NumPy lacks: by name, what converts their patterns and rounds to them."""
-# Triton builds its table anew at every question.
+"""Types that NumPy lacks, by name, with the functions that convert their bits and round to them."""
+# A cache, since Triton rebuilds its table at each lookup.
 _storage: dict[str, Any] = {}
 _upstream_numpy_dtype = interpreter._get_np_dtype  # noqa: SLF001 - the interpreter has no public API
 
@@ -60,7 +60,7 @@ def storage_dtype(dtype: Any) -> Any:
 
 
 def fits(values: Any, dtype: Any) -> bool:
-    """Say whether a handle may hold `values` as `dtype` (no wider than it, narrow ones apart)."""
+    """Whether a handle may hold `values` as `dtype`: no wider than it; any for narrow types."""
     if isinstance(dtype, tl.pointer_type) or dtype.scalar.name in _NARROW:
         return True
     return bool(values.itemsize * 8 <= max(dtype.primitive_bitwidth, 8))
@@ -86,7 +86,7 @@ def _from_storage(raw: Any, dtype: Any) -> Any:
 
 
 def _undefined(shape: tuple[int, ...], dtype: Any) -> Any:
-    """Values of lanes that a load masks off without `other`: NaN, so that use of them shows."""
+    """Values of lanes that a load masks off without `other`: NaN, so that their use shows, or 0."""
     storage = storage_dtype(dtype)
     if narrow := _NARROW.get(dtype.name):
         return np.broadcast_to(narrow.to_bits(np.array([np.nan], dtype=np.float32)), shape)
@@ -94,12 +94,12 @@ def _undefined(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
-    """Computes the operations of one program at a time, its memory accesses checked."""
+    """Computes the operations of one program at a time, and checks its memory accesses."""
 
     def __init__(self, memory: Memory) -> None:
         super().__init__()
-        # The check of integer overflow feeds a device assertion that is off anyway, at three
-        # times the cost of the addition.
+        # Checks of integer overflow would only feed a device assertion, which is off, and cost
+        # three times as much as the addition.
         self.options = interpreter.InterpreterOptions(
             sanitize_overflow=False, default_dot_input_precision="ieee", supported_fp8_dtypes=()
         )
@@ -129,7 +129,7 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
         eviction_policy: Any,  # noqa: ARG002
         is_volatile: Any,  # noqa: ARG002
     ) -> Any:
-        """Load one element a lane, after the bounds check."""
+        """Load one element per lane, after the bounds check."""
         dtype = ptrs.get_element_ty()
         storage = storage_dtype(dtype)
         lanes = _lanes(mask, ptrs)
@@ -141,13 +141,13 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
         return _from_storage(native.load(ptrs.data, lanes, filler, storage), dtype)
 
     def create_load(self, ptr: Any, _cache: Any, _eviction: Any, is_volatile: Any) -> Any:
-        """Load one element a lane, all lanes active."""
+        """Load one element per lane, all lanes active."""
         return self.create_masked_load(ptr, _every(ptr), None, None, None, is_volatile)
 
     def create_masked_store(
         self, ptrs: Any, value: Any, mask: Any, _cache: Any, _eviction: Any
     ) -> None:
-        """Store one element a lane, after the bounds check."""
+        """Store one element per lane, after the bounds check."""
         dtype = ptrs.get_element_ty()
         data = np.broadcast_to(_to_storage(value, dtype), ptrs.data.shape)
         lanes = _lanes(mask, ptrs)
@@ -155,7 +155,7 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
         native.store(ptrs.data, data, lanes)
 
     def create_store(self, ptr: Any, val: Any, _cache: Any, _eviction: Any) -> None:
-        """Store one element a lane, all lanes active."""
+        """Store one element per lane, all lanes active."""
         self.create_masked_store(ptr, val, _every(ptr), None, None)
 
     def create_atomic_cas(self, ptr: Any, cmp: Any, val: Any, sem: Any, _scope: Any) -> Any:
@@ -172,7 +172,7 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
     def create_atomic_rmw(
         self, rmw: Any, ptr: Any, val: Any, mask: Any, sem: Any, _scope: Any
     ) -> Any:
-        """Read, modify and write one element a lane in lane order, after the bounds check."""
+        """Read, modify and write one element per lane in lane order, after the bounds check."""
         dtype = val.dtype.scalar
         lanes = _lanes(mask, ptr)
         width = storage_dtype(dtype).itemsize
@@ -187,7 +187,7 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
         return _from_storage(old, dtype)
 
     def _add_in_order(self, ptr: Any, val: Any, lanes: Any, dtype: Any) -> Any:
-        """Add 16-bit floats atomically: Triton's own routine knows 32 and 64 bits only."""
+        """Add 16-bit floats atomically: Triton's own routine supports only 32 and 64 bits."""
         addresses = ptr.data.reshape(-1)
         values = np.broadcast_to(val.data, ptr.data.shape).reshape(-1)
         old = np.zeros(addresses.shape, dtype=numpy_dtype(dtype))
@@ -208,7 +208,7 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
         return conformed(src.data, dst_type)
 
     def create_fp_to_fp(self, src: Any, dst_type: Any, rounding_mode: Any) -> Any:
-        """Narrow a float with a stated rounding."""
+        """Narrow a float with the given rounding."""
         scalar = dst_type.scalar
         towards_zero = rounding_mode == ir.ROUNDING_MODE.RTZ
         narrow = _NARROW.get(scalar.name)
@@ -255,13 +255,13 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
         return conformed((lhs.data - np.fmod(lhs.data, rhs.data)) // rhs.data, lhs.dtype)
 
     def create_ashr(self, lhs: Any, rhs: Any) -> Any:
-        """Shift right, the sign kept."""
+        """Shift right, keeping the sign."""
         signed = interpreter._get_signed_np_dtype(lhs.data.dtype)  # noqa: SLF001
         shifted = np.right_shift(lhs.data.astype(signed), rhs.data.astype(signed))
         return conformed(shifted, lhs.dtype)
 
     def create_fma(self, x: Any, y: Any, z: Any) -> Any:
-        """Multiply and add with one rounding (within that of float64)."""
+        """Multiply and add in float64, then round to the type."""
         exact = x.data.astype(np.float64) * y.data + z.data
         return conformed(exact, z.dtype)
 
@@ -279,18 +279,21 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
         return conformed(1 / np.sqrt(arg.data), arg.dtype)
 
     def create_dot(self, a: Any, b: Any, d: Any, _precision: Any, _imprecise: Any) -> Any:
-        """Multiply matrices: exact products, sums in float32 (float64 for f64 and integers)."""
+        """Multiply matrices in float32, or in float64 for f64 and integers.
+
+        The products of floats with at most 16 bits are exact.
+        """
         scalar = d.dtype.scalar
         # Integers are exact in float64 below 2**53, and NumPy's own integer product is slow.
         wide = np.float64 if scalar.is_int() or scalar == tl.float64 else np.float32
-        # PyTorch, not NumPy, whose BLAS starts threads after a fork, which a sandbox forbids.
+        # Not with NumPy: its BLAS starts threads after a fork, which a sandbox forbids.
         left, right = (torch.from_numpy(np.array(m.data, dtype=wide, order="C")) for m in (a, b))
         product = torch.matmul(left, right).numpy()
         if scalar.is_int():
             product = product.astype(np.int64)
         return conformed(product + d.data, scalar)
 
-    # What has no equivalent here.
+    # Operations without an equivalent here.
 
     def create_inline_asm(self, *_: Any) -> NoReturn:
         """Refuse: the assembly is a GPU's."""

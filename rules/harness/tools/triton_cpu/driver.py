@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from triton.backends.compiler import GPUTarget
 
-# A launch that asks how many multiprocessors there are sizes its grid by the answer.
+# Candidates size grids by the number of multiprocessors.
 _PROPERTIES = {
     "multiprocessor_count": 4,
     "max_shared_mem": 65536,
@@ -33,7 +33,7 @@ class CpuEvent:
         self._seconds = time.perf_counter()
 
     def synchronize(self) -> None:
-        """Nothing runs beside the host."""
+        """Do nothing: all work runs on the host."""
 
     def elapsed_time(self, end: CpuEvent) -> float:
         """Milliseconds from this event to `end`."""
@@ -41,13 +41,13 @@ class CpuEvent:
 
 
 class CpuDeviceInterface:
-    """What triton.testing asks of torch.cuda, answered for the host."""
+    """Stands in for torch.cuda in triton.testing."""
 
     Event = CpuEvent
 
     @staticmethod
     def synchronize() -> None:
-        """Nothing runs beside the host."""
+        """Do nothing: all work runs on the host."""
 
     @staticmethod
     def current_device() -> int:
@@ -70,7 +70,7 @@ class CpuDriver:
     utils = CpuUtilities()
 
     def is_active(self) -> bool:
-        """Say that the driver is usable: always."""
+        """Return True: the driver is always usable."""
         return True
 
     def get_current_target(self) -> GPUTarget:
@@ -107,10 +107,10 @@ class CpuDriver:
 
 
 def run_once(call: Callable[[], Any], quantiles: Sequence[float] = (0.5,), **_: Any) -> list[float]:
-    """Run a configuration once and call it as fast as every other.
+    """Run a configuration once, and report the same time (ms) for all.
 
     Times under an interpreter say nothing about a GPU, and a choice by them would differ from run
-    to run. So every configuration is exercised, and the autotuner takes the first.
+    to run. With equal times every configuration runs, and the autotuner takes the first.
     """
     call()
     return [1.0] * len(quantiles)

@@ -1,7 +1,7 @@
 """8-bit floats for Triton's interpreter: held as float32, rounded where one is produced.
 
-Triton's own conversions do not round to the nearest value. Here a value of 8 bits is a float32 that
-the format has exactly, as in ``bf16``. Conversions saturate, as those of PTX with ``satfinite``.
+Triton's own conversions do not round to the nearest value. Here an 8-bit value is held as the
+float32 with the same value, as in ``bf16``. Conversions saturate, as in PTX with ``satfinite``.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Format:
-    """A format of 8 bits.
+    """An 8-bit format.
 
     Attributes:
-        kind: PyTorch's name of it.
-        digits: the number of bits of its mantissa.
+        kind: PyTorch's dtype for it.
+        digits: the number of stored bits of its mantissa.
         lowest: the exponent of its smallest normal number, as a power of two.
         largest: its largest finite number.
-        negative_zero: whether it has one.
+        negative_zero: whether it has a negative zero.
     """
 
     kind: torch.dtype
@@ -41,7 +41,7 @@ class Format:
         return widened
 
     def to_bits(self, values: Array) -> Array:
-        """Give the bit patterns (uint8) of float32 values that the format has."""
+        """Give the bit patterns (uint8) of float32 values that the format represents exactly."""
         exact = torch.from_numpy(np.array(values, dtype=np.float32))
         patterns: Array = exact.to(self.kind).view(torch.uint8).numpy()
         return patterns
@@ -55,7 +55,10 @@ class Format:
         return self._on_grid(values, np.trunc)
 
     def _on_grid(self, values: Array, rule: Any) -> Array:
-        """All steps are exact: float64 has 29 more digits than float32, and powers of two."""
+        """Round by `rule` to multiples of the format's step at each value, and saturate.
+
+        Scaling is exact: steps are powers of two, and float64 has 29 more digits than float32.
+        """
         exact = np.asarray(values).astype(np.float32).astype(np.float64)
         exponent = np.frexp(exact)[1] - 1
         step = np.ldexp(1.0, np.maximum(exponent, self.lowest) - self.digits)
@@ -71,4 +74,4 @@ FORMATS = {
     "fp8e5": Format(torch.float8_e5m2, 2, -14, 57344.0, negative_zero=True),
     "fp8e5b16": Format(torch.float8_e5m2fnuz, 2, -15, 57344.0, negative_zero=False),
 }
-"""By Triton's names. Its ``fp8e4b15`` is not a format of PyTorch."""
+"""The formats by Triton's names. PyTorch has no ``fp8e4b15``."""

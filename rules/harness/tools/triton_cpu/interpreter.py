@@ -1,9 +1,9 @@
 """Makes Triton's interpreter a correct, checked target: the cpu platform of Triton tasks.
 
-`install()` once per process, before the module with the kernels is imported. From then on
-`@triton.jit` makes functions that run on the host: memory accesses are checked, bfloat16 is
-bfloat16, autotuning works, and operations that would compute something else are refused by name.
-The change is for the life of the process, which can no longer compile for a GPU.
+Call `install()` once per process, before the module with the kernels is imported. From then on
+`@triton.jit` makes functions that run on the host. Memory accesses are checked, bfloat16 is rounded
+correctly, and autotuning works. Operations that would compute wrong values are refused by name.
+The change lasts as long as the process, which can no longer compile for a GPU.
 
     install()
     with tensors(x=x, y=y):
@@ -41,7 +41,7 @@ memory = Memory()
 def install() -> None:
     """Turn this process's Triton into the cpu platform. A second call does nothing.
 
-    Kernels run in this process, whatever file they are in.
+    Kernels run in this process, from any file, until ``run_on`` names another device.
 
     Works whether or not Triton was imported before, with or without TRITON_INTERPRET. Raises
     RuntimeError for another version of Triton, whose internals may differ.
@@ -72,24 +72,24 @@ def install() -> None:
 
 
 def library(file_of: Callable[[str], str]) -> Library:
-    """A library of kernels for this process, in which ``install`` was called.
+    """Make a library of kernels that run in this process; requires ``install``.
 
-    ``file_of`` gives the file to read in place of the one that a function says it is from.
+    ``file_of`` maps the file that a function claims to be from to the file that is read.
     """
     semantic = DeviceFunction.semantic
     return Library(semantic.builder, semantic, file_of)
 
 
 def run_on(device: Device) -> None:
-    """Have what this process launches run on ``device``."""
+    """Run the launches of this process on ``device``."""
     HostFunction.definitions = Definitions(device)
 
 
 def tensors(**named: Any) -> AbstractContextManager[None]:
     """Name the tensors that launches within the context may touch, and their exact extents.
 
-    A tensor that a launch is given and that overlaps none of these is legal too, with the whole
-    of its storage.
+    A launch's other arguments are legal too, each with its whole storage, if that overlaps none
+    of these extents.
     """
     return memory.registered([_extent(name, tensor) for name, tensor in named.items()])
 
@@ -123,7 +123,7 @@ _Interpreted = interpreter.InterpretedFunction
 
 
 def _member(function: DeviceFunction) -> Any:
-    """Make a method of tl.tensor of a device function."""
+    """Make a device function a method of tl.tensor."""
 
     def method(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
@@ -132,7 +132,7 @@ def _member(function: DeviceFunction) -> Any:
 
 
 def _patch_language(builder: operations.CheckedBuilder) -> None:
-    """Point Triton's built-ins at the builder, once instead of at every launch."""
+    """Point Triton's built-ins at the builder, once instead of at each launch."""
     scope = interpreter._LangPatchScope()  # noqa: SLF001
     for module in (tl, tl.core, tl.math):
         interpreter._patch_builtin(module, builder, scope)  # noqa: SLF001

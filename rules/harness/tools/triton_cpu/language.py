@@ -1,7 +1,7 @@
-"""Triton's language as kernels may use it: which names, which attributes, which syntax.
+"""The parts of Triton's language that kernels may use: names, attributes and syntax.
 
-A kernel on the host is Python, and would reach functions and objects that no kernel on a GPU can
-call. So this is a list of what is allowed: what Triton's compiler takes.
+On the host a kernel is Python, so it could reach functions and objects that no kernel on a GPU can
+reach. This module lists what is allowed, which is what Triton's compiler accepts.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _objects: dict[tuple[str, str], Any] = {}
 
 @dataclass(frozen=True)
 class Module:
-    """A module that a kernel's own module has imported, by its name."""
+    """A module that the kernel's own module has imported, by name."""
 
     name: str
 
     def part(self, name: str) -> Any:
-        """What a kernel may use of it: another Module, an object of Triton's, or None."""
+        """The member of this name: a Module or an object of Triton; None if not allowed."""
         inner = f"{self.name}.{name}"
         if inner in {*_MODULES, _LANGUAGE} and (self.name == "triton" or self.name in _MODULES):
             return Module(inner)
@@ -60,7 +60,10 @@ class Module:
 
 
 def names() -> list[tuple[str, str]]:
-    """Modules and names that kernels may use, as Triton marks them before anything is replaced."""
+    """The modules and names that kernels may use.
+
+    Call it before anything is replaced: it relies on how Triton marks its objects.
+    """
     found = [("triton", name) for name in _OF_TRITON]
     for path in _MODULES:
         module = importlib.import_module(path)
@@ -81,17 +84,17 @@ def settle(known: list[tuple[str, str]]) -> None:
 
 
 def path_of(value: object) -> tuple[str, str] | None:
-    """Module and name of an object that kernels may use."""
+    """Module and name of an object that kernels may use; None for any other object."""
     return _paths.get(id(value))
 
 
 def object_at(module: str, name: str) -> Any:
-    """What kernels may use under this name; None for unknown names."""
+    """The object that kernels may use under this name; None for unknown names."""
     return _objects.get((module, name))
 
 
 def unsupported(definition: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
-    """The parts of a kernel that Triton does not compile, each with what it is."""
+    """The parts of a kernel that Triton does not compile, each with a description."""
     for node in (n for statement in definition.body for n in ast.walk(statement)):
         if not isinstance(node, _SYNTAX):
             yield node, f"the syntax '{type(node).__name__}'"
@@ -109,7 +112,7 @@ def unsupported(definition: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
 
 
 def attribute(value: Any, name: str) -> Any:
-    """An attribute that kernels may ask a value for. Raises AttributeError for others."""
+    """The value of an attribute that kernels may read. Raises AttributeError for others."""
     if type(name) is str and name in _attributes(type(value)):
         return getattr(value, name)
     what = value.__name__ if isinstance(value, type) else type(value).__name__
@@ -117,7 +120,7 @@ def attribute(value: Any, name: str) -> Any:
 
 
 def has_attribute(value: Any, name: str) -> bool:
-    """Whether kernels may ask a value for an attribute, and it has that."""
+    """Whether a value has an attribute, and kernels may read it."""
     return type(name) is str and name in _attributes(type(value)) and hasattr(value, name)
 
 

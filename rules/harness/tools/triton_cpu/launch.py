@@ -1,4 +1,4 @@
-"""Launches as a candidate makes them: arguments bound as Triton binds them, then written down."""
+"""A candidate's launches: their arguments are bound as Triton binds them, then written as terms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from triton_cpu import plain
 from triton_cpu.library import GRID_LIMITS
 from triton_cpu.rewrite import rewritten
 
-# What a launch may say beside the kernel's own parameters, on any of Triton's GPU back ends.
+# The launch options of all of Triton's GPU back ends, besides the kernel's own parameters.
 _OPTIONS = frozenset(
     {
         "num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "kpack", "debug",
@@ -35,18 +35,18 @@ class Device(Protocol):
     def define(
         self, number: int, where: tuple[str, int, str], names: Mapping[str, Any], *, constant: bool
     ) -> None:
-        """Take note of a function."""
+        """Record a function; see ``Library.define``."""
 
     def launch(
         self, number: int, grid: tuple[int, ...], values: Mapping[str, Any], constants: list[str]
     ) -> None:
-        """Run a kernel."""
+        """Run a kernel; see ``Library.launch``."""
 
 
 class Definitions:
-    """The functions that a device knows, each sent when it is first needed.
+    """The functions that a device knows; each is sent when it is first needed.
 
-    What its names stand for is settled then, as Triton's compiler settles it.
+    The values of its names are fixed at that time, as in Triton's compiler.
     """
 
     def __init__(self, device: Device) -> None:
@@ -60,7 +60,7 @@ class Definitions:
         if type(function) not in {HostFunction, jit.ConstexprFunction}:
             raise plain.NotPlainError(type(function).__name__)
         number = len(self._known)
-        self._known[id(function)] = number, function  # kept, so that its id stays its own
+        self._known[id(function)] = number, function  # kept alive, so that its id stays unique
         python = function.fn
         where = (python.__code__.co_filename, python.__code__.co_firstlineno, python.__name__)
         terms = {n: plain.seen(value, self.number) for n, value in _names(python)}
@@ -70,7 +70,7 @@ class Definitions:
 
 
 class DeviceFunction:
-    """A function of Triton's own that kernels call."""
+    """A function of Triton's library that kernels call."""
 
     semantic: Any
 
@@ -83,14 +83,14 @@ class DeviceFunction:
         self._rewritten: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run, called from a kernel."""
+        """Run within a kernel."""
         if self._rewritten is None:
             self._rewritten = rewritten(self.fn, self.semantic)
         return self._rewritten(*args, **kwargs)
 
 
 class HostFunction(jit.KernelInterface):  # type: ignore[misc]  # Triton has no types
-    """What `@triton.jit` makes under the cpu platform: a kernel, or a device function."""
+    """A function decorated with `@triton.jit`: a kernel, or a function that kernels call."""
 
     definitions: Definitions
 
@@ -114,7 +114,7 @@ class HostFunction(jit.KernelInterface):  # type: ignore[misc]  # Triton has no 
         self.pre_run_hooks.append(hook)
 
     def __call__(self, *_: Any, **__: Any) -> Any:
-        """Refuse: a kernel is called by kernels, which see another object in its place."""
+        """Refuse: only kernels may call a kernel, and they see another object in its place."""
         raise LaunchError(
             f"{self.__name__}: launch a kernel with a grid; only kernels may call it directly"
         )
@@ -195,7 +195,7 @@ def _tensors(value: Any) -> Iterator[Any]:
 
 
 def _names(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """What the names in a function's body stand for, and ``<parameter>=`` its defaults."""
+    """The values of the names in a function's body, and its defaults as ``<parameter>=``."""
     code = function.__code__
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     for name in sorted(_mentioned(code)):

@@ -1,4 +1,4 @@
-"""The device math library (`triton.language.extra.libdevice`) on the host, by PyTorch."""
+"""The device math library (`triton.language.extra.libdevice`) on the host, using PyTorch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _half_away(value: torch.Tensor) -> torch.Tensor:
     return torch.where((value - whole).abs() < 0.5, whole, whole + torch.sign(value))
 
 
-# The function's result has its arguments' type.
+# Functions whose results have the type of their first argument.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": torch.abs, "acos": torch.acos, "acosh": torch.acosh, "asin": torch.asin,
     "asinh": torch.asinh, "atan": torch.atan, "atan2": torch.atan2, "atanh": torch.atanh,
@@ -42,7 +42,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "round": _half_away, "rsqrt": torch.rsqrt, "sin": torch.sin, "sinh": torch.sinh,
     "sqrt": torch.sqrt, "tan": torch.tan, "tanh": torch.tanh, "trunc": torch.trunc,
 }  # fmt: skip
-# The function's result is a truth value, an int32 on a GPU.
+# Functions whose results are truth values, an int32 as on a GPU.
 _PREDICATES: dict[str, Callable[..., Any]] = {
     "isnan": torch.isnan, "isinf": torch.isinf, "finitef": torch.isfinite,
     "isfinited": torch.isfinite, "signbit": torch.signbit,

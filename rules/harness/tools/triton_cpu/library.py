@@ -1,8 +1,8 @@
-"""Runs a candidate's kernels, from the text of its file and from plain values.
+"""Runs a candidate's kernels, given the text of its file and plain values.
 
-Nothing of the candidate's process is used: a kernel is parsed from its file, what it names is read
-from terms (``plain``), and it is launched with numbers and addresses. So this runs as well in
-another process than the candidate's, which is how it is judged.
+It uses no object of the candidate's process. It parses a kernel from its file, reads the values of
+the kernel's names from terms (``plain``), and launches it with numbers and addresses. So it can run
+in another process than the candidate's, and that is how candidates of Triton tasks are judged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GRID_LIMITS = (2**31 - 1, 65535, 65535)
 
 
 class Kernel:
-    """A function of the candidate's file, as other kernels and launches call it."""
+    """A function of the candidate's file, for launches and for other kernels."""
 
     def __init__(self, name: str, make: Callable[[], Callable[..., Any]]) -> None:
         self.name = name
@@ -38,7 +38,7 @@ class Kernel:
         self._function: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run it. Raises KernelSourceError where Triton would not compile it."""
+        """Run it. Raises KernelSourceError if Triton would not compile it."""
         if self._function is None:
             self._function = self._make()
         return self._function(*args, **kwargs)
@@ -49,8 +49,8 @@ class Library:
 
     Attributes:
         launches: whether kernels run when they are launched.
-        heap: where the storages of a launch's tensors lie, the registered ones apart; those that
-            are elsewhere stay out of bounds. None where the launching process is trusted.
+        heap: returns the memory in which the storages of a launch's tensors must lie. Others are
+            out of bounds, unless they are registered. None if the launching process is trusted.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class Library:
     def define(
         self, number: int, where: tuple[str, int, str], names: Mapping[str, Any], *, constant: bool
     ) -> None:
-        """Take note of a function: its file, first line and name, and what its names mean.
+        """Record a function: its file, first line and name, and the values of the names in it.
 
-        With ``constant`` it is one of ``triton.constexpr_function``.
+        ``constant`` marks a ``triton.constexpr_function``.
         """
 
         def make() -> Callable[..., Any]:
@@ -88,7 +88,7 @@ class Library:
 
         ``values`` are terms by parameter; ``constants`` names those that are ``tl.constexpr``.
 
-        Raises MalformedError.
+        Raises MalformedError, and whatever the kernel raises.
         """
         kernel = self._kernel(number)
         if len(grid) != 3 or any(type(size) is not int or size < 0 for size in grid):
@@ -109,11 +109,11 @@ class Library:
             self._run(kernel, grid, arguments)
 
     def observe(self, observer: Observer) -> None:
-        """Tell ``observer`` of each launch, and of what it accesses."""
+        """Notify ``observer`` of each launch and its accesses."""
         self._builder.memory.observer = observer
 
     def _own(self, storages: Iterator[Allocation]) -> Iterator[Allocation]:
-        """Those of a launch's storages that may be where the launching process says."""
+        """The storages of a launch that lie in the heap; all of them if there is none."""
         heap = self.heap and self.heap()
         for storage in storages:
             if heap is None or heap.start <= storage.start <= storage.end <= heap.end:
@@ -138,7 +138,7 @@ class Library:
         return self._kernels[number]
 
     def _argument(self, value: Any) -> Any:
-        """A kernel's value of an argument that is not a constant: scalars are typed as on a GPU."""
+        """The value that a kernel gets for an argument, with scalars typed as on a GPU."""
         if isinstance(value, Pointer):
             dtype = tl.str_to_ty(value.kind, None)
             return tl.tensor(Handle(np.array([value.address], dtype=np.uint64), dtype), dtype)
@@ -177,7 +177,7 @@ def _observed(observer: Observer | None, kernel: str, grid: tuple[int, ...]) -> 
 
 
 def _of_constants(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of constants takes and gives what they hold."""
+    """Wrap a function of constants so that it gets the values that they hold."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         named = {name: _constant(value) for name, value in kwargs.items()}
@@ -208,7 +208,7 @@ def _pointers(value: Any) -> Iterator[Pointer]:
 
 @cache
 def _functions(filename: str) -> Mapping[tuple[int, str], str]:
-    """The plain functions of a file: by first line, decorators included, and name."""
+    """A file's text, under the first line (or decorator's line) and name of each ``def``."""
     text = "".join(linecache.getlines(filename))
     return {
         (min([node.lineno, *(d.lineno for d in node.decorator_list)]), node.name): text
@@ -218,7 +218,7 @@ def _functions(filename: str) -> Mapping[tuple[int, str], str]:
 
 
 def _definition(filename: str, line: int, name: str) -> ast.FunctionDef:
-    """A fresh tree of the function that begins at a line. Raises KernelSourceError."""
+    """A new tree of the function that begins at a line. Raises KernelSourceError."""
     text = _functions(filename).get((line, name))
     for node in ast.walk(ast.parse(text)) if text is not None else ():
         if isinstance(node, ast.FunctionDef) and node.name == name:

@@ -1,17 +1,17 @@
-"""What may enter a kernel: exact plain values, written down as JSON and read back as copies.
+"""The values that may enter a kernel: plain ones, written as JSON and read back as copies.
 
-The writer of a value may be hostile; the reader creates a new value of a known type. So
-no object of a candidate, no subclass of a number and no method of its own reaches a kernel.
+The writer of a value may be hostile; the reader creates a new value of a known type. So no
+object, method or subclass of a number that the candidate defines reaches a kernel.
 
     null, true, 7, 0.5, "s"        themselves
     ["tuple", [..]] ["list", [..]] ["fields", [names], [..]]
     ["constexpr", value] ["dtype", "fp32"] ["torch", "float32"] ["member", name, value]
-    ["kernel", id]                 a function that was defined before, by its number
-    ["language", module, name]     what kernels may use of Triton
-    ["module", name]               a module, of which only some names may be used
+    ["kernel", number]             a function that was defined before
+    ["language", module, name]     an object of Triton that kernels may use
+    ["module", name]               a module, of which kernels may use only some names
     ["pointer", "*fp32", address, first byte, bytes]   a tensor: its elements, and its storage
     ["descriptor", pointer, shape, strides, block shape, padding]
-    ["foreign", kind]              something else, which a kernel must not name
+    ["foreign", kind]              any other object; kernels must not name it
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from triton_cpu import language
 
-Term = Any  # as JSON has it
+Term = Any  # a JSON value
 _SCALARS = (bool, int, float, str, type(None))
 _POINTER = re.compile(r"\*k?([iu]1|[iu](8|16|32|64)|fp(16|32|64)|bf16|fp8e\w{1,8})")
 _FIELD = re.compile(r"[A-Za-z]\w{0,63}")
 
 
 class NotPlainError(Exception):
-    """<kind>: what no kernel can have."""
+    """<kind>: the type of a value that no kernel can get."""
 
 
 class MalformedError(Exception):
-    """A term that no honest kernel contains."""
+    """A term or request that no honest candidate sends."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,13 @@ class Member:
 
 @dataclass(frozen=True)
 class Foreign:
-    """What a kernel's module has under a name that no kernel can see."""
+    """A value in the kernel's module that no kernel may use."""
 
     kind: str
 
 
 def written(value: Any, number: Callable[[Any], int]) -> Term:  # noqa: C901, PLR0911 - one of each kind
-    """The term of a value; ``number`` gives that of a kernel. Raises NotPlainError."""
+    """The term for a value; ``number`` gives a kernel's number. Raises NotPlainError."""
     kind = type(value)
     if kind in _SCALARS:
         return value
@@ -111,7 +111,7 @@ def written(value: Any, number: Callable[[Any], int]) -> Term:  # noqa: C901, PL
 
 
 def seen(value: Any, number: Callable[[Any], int]) -> Term:
-    """The term of a name's value in a kernel's module."""
+    """The term for the value of a name in a kernel's module."""
     if type(value) is ModuleType:
         return ["module", value.__name__]
     try:
@@ -121,7 +121,7 @@ def seen(value: Any, number: Callable[[Any], int]) -> Term:
 
 
 def passed(value: Any, number: Callable[[Any], int]) -> Term:
-    """The term of a launch's argument that is not a constant. Raises NotPlainError."""
+    """The term for a launch's argument that is not a constant. Raises NotPlainError."""
     if isinstance(value, TensorDescriptor):
         lists = [[int(n) for n in part] for part in (value.shape, value.strides, value.block_shape)]
         return ["descriptor", passed(value.base, number), *lists, str(value.padding)]
@@ -140,7 +140,8 @@ def passed(value: Any, number: Callable[[Any], int]) -> Term:
 def read(term: Term, function: Callable[[int], Any]) -> Any:  # noqa: C901, PLR0911, PLR0912 - the same
     """A new value from a term; ``function`` gives a kernel by its number.
 
-    Raises MalformedError for anything else than ``written``, ``seen`` and ``passed`` give.
+    Raises MalformedError for terms that ``written``, ``seen`` and ``passed`` do not make, or
+    ValueError for field names that Python does not allow.
     """
     if type(term) in _SCALARS:
         return term
@@ -180,8 +181,8 @@ def read(term: Term, function: Callable[[int], Any]) -> Any:  # noqa: C901, PLR0
 
 
 def _member(value: enum.Enum, number: Callable[[Any], int]) -> Term:
-    """Its plain value where it is a number itself; else its name, too."""
-    # Asked by Enum's own storage: the properties may be the candidate's.
+    """The term for a member: its value if it is itself a number or string, else name and value."""
+    # Read from Enum's own storage, since the candidate may have replaced the properties.
     name, held = value.__dict__.get("_name_"), value.__dict__.get("_value_")
     if type(held) not in _SCALARS or type(name) is not str:
         raise NotPlainError(type(value).__name__)

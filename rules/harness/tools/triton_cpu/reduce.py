@@ -1,9 +1,9 @@
 """Reductions and scans of Triton's interpreter, whole arrays at a time.
 
 A combine function is elementwise, so a reduction along an axis is a tree of log2(n) calls on
-halves, and a scan log2(n) calls on shifted copies. Neighbours are combined in order: a function
-that is associative but not commutative gives the right result. 16-bit sums are rounded at every
-combination, as on a GPU.
+halves, and a scan is log2(n) calls on shifted copies. Neighbours are combined in order, so a
+function that is associative but not commutative gives the right result. 16-bit sums are rounded at
+each combination, as on a GPU.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _reduced(columns: Sequence[Any], dtypes: Sequence[Any], combine_fn: Any) -> 
 def _direct_reduction(
     columns: Sequence[Any], dtypes: Sequence[Any], combine_fn: Any
 ) -> list[Any] | None:
-    """Reduce with one NumPy call where that gives what the tree would, up to rounding."""
+    """Reduce with one NumPy call if that equals the tree's result up to rounding; else None."""
     values = columns[0]
     wide = dtypes[0].primitive_bitwidth >= 32
     if combine_fn is standard._sum_combine and wide:  # noqa: SLF001 - Triton has no public name
@@ -123,7 +123,7 @@ def _scanned(columns: Sequence[Any], dtypes: Sequence[Any], combine_fn: Any) -> 
         return [np.cumsum(values[0], axis=0, dtype=values[0].dtype)]
     step = 1
     while step < len(values[0]):
-        # Whole blocks, since Triton's block shapes are powers of two; the head is put back.
+        # Combine whole blocks, whose sizes are powers of two, then restore the head.
         shifted = [np.concatenate([column[:step], column[:-step]]) for column in values]
         combined = _combined(combine_fn, shifted, values, dtypes)
         values = [
@@ -137,7 +137,7 @@ def _scanned(columns: Sequence[Any], dtypes: Sequence[Any], combine_fn: Any) -> 
 def _combined(
     combine_fn: Any, left: Sequence[Any], right: Sequence[Any], dtypes: Sequence[Any]
 ) -> list[Any]:
-    """Call the combine function on two equally shaped lots of lanes."""
+    """Call the combine function on two groups of lanes with equal shapes."""
     arguments = [
         tl.tensor(Handle(values, dtype), tl.block_type(dtype, list(values.shape)))
         for values, dtype in zip((*left, *right), (*dtypes, *dtypes), strict=True)

@@ -1,12 +1,12 @@
 """Rewrites the source of a Triton kernel so that Python runs it as Triton would compile it.
 
-Four things differ between the two languages. An assignment makes a tensor of a Python number.
+Four things differ between the two languages. An assignment turns a Python number into a tensor.
 `and`, `or` and `not` are elementwise. A branch is decided by a scalar tensor's value. And `min`,
 `max` and `print` are Triton's. A tensor's own truth value is always true, as on a GPU: Triton's
-library uses it to ask whether an optional argument is there.
+library uses it to test whether an optional argument is present.
 
-The variable of a loop stays a Python number, since that is fast; where it is asked for an
-attribute, indexed, or passed to a function, a tensor of it takes its place.
+A loop variable stays a Python number, because that is fast. Where the kernel reads an attribute of
+it, indexes it, or passes it to a function, it is turned into a tensor.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from triton_cpu.semantics import helpers
 
 # Names under which a rewritten kernel reaches the functions below.
 _PREFIX = "__triton_cpu_"
-# Python's functions that are Triton's within a kernel.
+# Python's functions that Triton replaces within a kernel.
 _BUILTINS = ("min", "max", "print")
-# Functions that count and decide by numbers, as Python has them.
+# Functions that get loop variables as Python numbers.
 _OF_NUMBERS = frozenset({*language.BUILTINS, *(f"{_PREFIX}{name}__" for name in _BUILTINS)})
 
 
@@ -49,7 +49,7 @@ class _Rewriter(ast.NodeTransformer):
         self._counters = counters
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        """Make a tensor of an assigned number."""
+        """Turn an assigned number into a tensor."""
         if len(node.targets) > 1:
             self._refuse(node, "an assignment to several targets")
         self.generic_visit(node)
@@ -57,7 +57,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        """Fold `a and b and c` from the left, the right sides evaluated on demand."""
+        """Fold `a and b and c` from the left; right sides are evaluated on demand."""
         self.generic_visit(node)
         name = "and" if isinstance(node.op, ast.And) else "or"
         folded = node.values[0]
@@ -66,7 +66,7 @@ class _Rewriter(ast.NodeTransformer):
         return folded
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        """Negate elementwise."""
+        """Apply `not` elementwise."""
         self.generic_visit(node)
         return _call("not", [node.operand]) if isinstance(node.op, ast.Not) else node
 
@@ -94,7 +94,7 @@ class _Rewriter(ast.NodeTransformer):
         return self._decided(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Call Triton's `min`, `max` and `print` instead of Python's; give tensors of counters."""
+        """Call Triton's `min`, `max` and `print`, not Python's; pass loop variables as tensors."""
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id in self._builtin_names:
             node.func = ast.Name(id=_name(node.func.id), ctx=ast.Load())
@@ -105,7 +105,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """Index a tensor of a counter."""
+        """Index a loop variable as a tensor."""
         self.generic_visit(node)
         node.value = self._tensor(node.value)
         return node
@@ -125,10 +125,10 @@ class _Rewriter(ast.NodeTransformer):
 
 
 class _Parted(ast.NodeTransformer):
-    """Makes `x = x + y` of `x += y`, as Triton does: Python would change a list in its place."""
+    """Rewrites `x += y` as `x = x + y`, as Triton does: Python would change a list in place."""
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        """Assign what an operator gives."""
+        """Assign the operator's result."""
         if not isinstance(node.target, ast.Name):
             return node
         old = ast.copy_location(ast.Name(id=node.target.id, ctx=ast.Load()), node.target)
@@ -139,8 +139,8 @@ class _Parted(ast.NodeTransformer):
 class _Sealer(ast.NodeTransformer):
     """Binds the names in a candidate's kernel to permitted objects only.
 
-    A path such as ``tl.math.exp`` becomes the object itself; other attributes are asked for
-    through ``language.attribute``.
+    A path such as ``tl.math.exp`` becomes the object itself; other attributes are read through
+    ``language.attribute``.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class _Sealer(ast.NodeTransformer):
         self.bound: dict[str, Any] = {}
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        """Refuse what no kernel can see."""
+        """Refuse the names of modules and of values that no kernel may use."""
         if node.id in self._own or not isinstance(node.ctx, ast.Load):
             return node
         value = self._visible.get(node.id)
@@ -168,7 +168,7 @@ class _Sealer(ast.NodeTransformer):
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """Resolve a path that begins with a module; ask a value by a list of names."""
+        """Resolve a path from a module; read a value's attribute by ``language.attribute``."""
         asked = node.value
         if node.attr == "value" and isinstance(asked, ast.Name) and asked.id in self._constants:
             return ast.copy_location(_call("held", [asked]), node)
@@ -207,12 +207,12 @@ class _Sealer(ast.NodeTransformer):
 def built(
     definition: ast.FunctionDef, filename: str, visible: Mapping[str, Any], semantic: Any = None
 ) -> Callable[..., Any]:
-    """The function that runs a candidate's kernel; without ``semantic``, one of its constants.
+    """Build a function that runs a candidate's kernel, or without ``semantic`` one of constants.
 
-    ``definition`` is a fresh tree with the lines of its file. ``visible`` has what the names of
-    the kernel's module stand for, and ``<parameter>=`` for a parameter's default. The function
-    sees that, Triton's built-in functions, and nothing else of this process. Raises
-    KernelSourceError for what Triton would not compile.
+    ``definition`` is a new tree with the line numbers of its file; it is changed. ``visible`` has
+    the values of names in the kernel's module, and of defaults under ``<parameter>=``. The function
+    sees these, the built-in functions that Triton allows, and nothing else of this process. Raises
+    KernelSourceError for anything that Triton would not compile.
     """
     for node, what in language.unsupported(definition):
         line = getattr(node, "lineno", definition.lineno)
@@ -255,7 +255,7 @@ def built(
 
 
 def _counters(definition: ast.FunctionDef, visible: Mapping[str, Any]) -> frozenset[str]:
-    """The variables of loops that a GPU counts itself: those of static ranges are constants."""
+    """The variables of loops at run time; the variables of static ranges are constants."""
     counted: dict[bool, set[str]] = {False: set(), True: set()}
     for node in ast.walk(definition):
         if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
@@ -273,7 +273,7 @@ def _counters(definition: ast.FunctionDef, visible: Mapping[str, Any]) -> frozen
 def _bind_defaults(
     arguments: ast.arguments, visible: Mapping[str, Any], scope: dict[str, Any]
 ) -> None:
-    """Replace each default's expression with the value that was read."""
+    """Replace the expression of each default with its value from ``visible``."""
 
     def bound(parameter: ast.arg) -> ast.expr:
         name = _name(f"default_{parameter.arg}")
@@ -288,9 +288,9 @@ def _bind_defaults(
 
 
 def rewritten(function: Callable[..., Any], semantic: Any) -> Callable[..., Any]:
-    """Give the function that runs a device function of Triton's own under Triton's rules.
+    """Rewrite a function of Triton's library to run under Triton's rules.
 
-    It shares the globals of ``function``. Raises KernelSourceError if there is no source.
+    The result shares the globals of ``function``. Raises KernelSourceError if there is no source.
     """
     try:
         lines, first = inspect.getsourcelines(function)

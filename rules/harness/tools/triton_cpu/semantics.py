@@ -1,4 +1,4 @@
-"""What a rewritten kernel calls: Triton's rules for numbers, branches and boolean operators."""
+"""Helpers of rewritten kernels: Triton's rules for numbers, branches and boolean operators."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _NUMBERS = frozenset({bool, int, float})
 
 
 def helpers(semantic: Any) -> dict[str, Callable[..., Any]]:
-    """What a rewritten kernel calls, by name; ``semantic`` as in ``rewrite.built``."""
+    """The helpers of rewritten kernels, by name; ``semantic`` is as in ``rewrite.built``."""
 
     def assign(value: Any) -> Any:
         return semantic.to_tensor(value, False)  # noqa: FBT003 - positional in Triton
 
     def asked(value: Any) -> Any:
-        """Who answers for a value: for a number, the tensor that it is to Triton's compiler."""
+        """A number as the tensor that it is in Triton's compiler; any other value as it is."""
         return semantic.to_tensor(value) if semantic and type(value) in _NUMBERS else value
 
     def attribute(value: Any, name: str) -> Any:
@@ -31,7 +31,7 @@ def helpers(semantic: Any) -> dict[str, Callable[..., Any]]:
         return language.has_attribute(asked(value), name)
 
     def named_attribute(value: Any, name: str, *default: Any) -> Any:
-        """Python's ``getattr``, for what kernels may ask."""
+        """Python's ``getattr``, limited to attributes that kernels may read."""
         if default and not has_attribute(value, name):
             return default[0]
         return attribute(value, name)
@@ -54,7 +54,7 @@ def helpers(semantic: Any) -> dict[str, Callable[..., Any]]:
 
 
 def _truth(value: Any) -> bool:
-    """Decide a branch: only a scalar can."""
+    """Decide a branch. Raises TypeError for a block with several elements."""
     if not isinstance(value, tl.tensor):
         return bool(value)
     data = value.handle.data
@@ -80,7 +80,7 @@ def _or(left: Any, right: Callable[[], Any]) -> Any:
 
 
 def _joined(left: Any, right: Any, method: str) -> Any:
-    """Finish a boolean operation of a scalar: elementwise where the right side is a block."""
+    """Finish a boolean operation on a left scalar: elementwise if the right side is a block."""
     if _is_block(right) and isinstance(left, tl.tensor):
         return getattr(left, method)(right)
     return right

@@ -1,7 +1,7 @@
-"""Triton's block types, made cheap: what depends on the type alone is computed once a type.
+"""Faster block types for Triton: properties of a type are computed once per type.
 
-Under the interpreter every operation of every program makes tensors anew. Half of that time went
-into deriving shapes and sibling types that are always the same.
+Under the interpreter every operation of every program creates new tensors. Half of that time went
+into deriving shapes and sibling types that never change.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _make_tensor(self: Any, handle: Any, type: Any) -> None:  # noqa: A002 - Tri
 
 
 def _dimensions(kind: Any) -> tuple[Any, Any]:
-    """Give a block type's shape and element count as the constants that tensors show."""
+    """Give a block type's shape and element count as the constants that tensors have."""
     found: tuple[Any, Any] | None = kind.__dict__.get("host_dimensions")
     if found is None:
         sizes = [tl.constexpr(size) for size in kind.shape]
@@ -51,7 +51,7 @@ def _dimensions(kind: Any) -> tuple[Any, Any]:
 
 
 def _host_type(self: Any, builder: Any) -> Any:
-    """Name the type to the builder: the interpreter's types are Triton's own."""
+    """Check the element type and return the type: the interpreter's types are Triton's own."""
     self.element_ty.to_ir(builder)
     return self
 
@@ -69,7 +69,7 @@ def _equal(self: Any, other: Any) -> bool:
 
 
 def _broadcast(self: Any, lhs: Any, rhs: Any) -> Any:
-    """Leave operands of one shape as they are, which is what most operations have."""
+    """Leave operands of equal shapes as they are; most operations have those."""
     if lhs.type.is_block():
         same = rhs.type.is_block() and lhs.type.shape.values == rhs.type.shape.values
     else:

@@ -67,7 +67,7 @@ Copying copying(const char* name) {
   if (exact != nullptr) rest = exact;
   if (cast != nullptr) rest = cast;
   if (behind(rest, kFill) != nullptr) return kMoves;
-  while (*rest == 'Z') ++rest;  // a function within a function within ... this one:
+  while (*rest == 'Z') ++rest;  // one for each level of nested functions; the outermost follows
   if (behind_one(rest, kConversions) != nullptr) return kConverts;
   if (behind(rest, kCopy) == nullptr) return kComputes;
   // An unrolled loop names its loads and stores after the function that it calls.

@@ -29,7 +29,7 @@ bool within_limit() {
   return g_launched++ < __atomic_load_n(&orders()->limit, __ATOMIC_ACQUIRE);
 }
 
-// What is known of a kernel, looked up at its first launch.
+// The record of a kernel, which is made at its first launch.
 Handle known(const void* kernel) {
   {
     Lock lock;
@@ -56,7 +56,7 @@ Handle known(const void* kernel) {
 }
 
 // Whether a kernel may be launched with this many blocks: PyTorch may convert a scalar, or as much
-// as one block holds, but no tensors.
+// as one block holds, but no more.
 bool allowed(const Handle& kernel, uint64_t blocks) {
   if (!strict() || kernel.owner == kCandidate || kernel.owner == kHarness) return true;
   return kernel.copying == kMoves || (kernel.copying == kConverts && blocks <= 1);
@@ -139,7 +139,7 @@ void* refusal_of(const char* name) {
 }
 
 // Starts to enforce the judge's orders, from the first page, and to write the record into the
-// second. `candidate` is its file. Called once, before the candidate is loaded; 0 on success.
+// second. `candidate` is the candidate's file. Called once, before that is loaded; 0 on success.
 extern "C" int kabuild_filter_launches(int orders_fd, int record_fd, const char* candidate) {
   if (filtering()) return 1;
   set_candidate(candidate);

@@ -22,10 +22,10 @@ struct Driver {
   bool (*launches)(const char* function);    // whether an unwrapped function could launch
   void* refuse;                              // replaces such a function
   const char* (*name_of)(const void* kernel);  // as in the image; null if unknown
-  Owner (*owner_of)(const void* kernel);       // of a kernel that has not been handed out
-  const void* (*unwrapped)(const void* image);  // what a wrapper points at; any other image itself
+  Owner (*owner_of)(const void* kernel);       // of a kernel without a record
+  const void* (*unwrapped)(const void* image);  // the image in a wrapper; any other unchanged
   uint64_t (*fat_size)(const void* image);      // of a fat binary in bytes; 0 for anything else
-  const char* pytorch;                          // how the path of PyTorch's library ends
+  const char* pytorch;                          // the end of the path of PyTorch's library
 };
 
 extern const Driver kDriver;
@@ -52,8 +52,8 @@ bool may_be_in_graph(const void* kernel, uint64_t blocks);
 // Decides about one launch of a graph, whose kernels were permitted before, and counts it.
 Decision decide_graph();
 
-// This library's function for a name, or for an address, of one of the driver's functions; null if
-// there is none.
+// This library's function that wraps the driver's function with this name or address; null if there
+// is none.
 void* stand_in_for_name(const char* name);
 void* stand_in_for_address(const void* real);
 

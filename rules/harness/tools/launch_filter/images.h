@@ -1,4 +1,4 @@
-// Who owns an image of device code, by its address and the source that it names.
+// Finds the owner of an image of device code, by its address and the source that it names.
 #pragma once
 #include "owners.h"
 
@@ -9,8 +9,8 @@ void set_candidate(const char* path);
 //
 // A library's code is the candidate's if it is in the library's mapping, unchanged from the file.
 // A Python module's code is the candidate's if it is an ELF file whose line table names the
-// module: Triton's compiler writes that for the module's functions. Code that is made at run time
-// has no owner.
+// module: Triton's compiler writes that for the module's functions. Other code, such as code that
+// is made at run time, is foreign, unless it is PyTorch's or the harness's.
 Owner owner_of_image(const void* image);
 
 // Whether an address is in the part of PyTorch's library that holds its kernels.

@@ -10,7 +10,7 @@ enum Owner : uint8_t {
   kForeign,
 };
 
-// What is known of one handle. `home` is the handle of its module or library.
+// The record of one handle. `home` is the handle of its module or library.
 struct Handle {
   const void* handle;
   const void* home;
@@ -21,8 +21,8 @@ struct Handle {
   const char* name;  // set if the driver is not asked for it
 };
 
-// What is known of a handle. An unknown handle gets a fresh place with `make`, and null otherwise
-// or if there is no room. The caller holds the lock.
+// Finds the record of a handle. If there is none, it is made with `make`. Null without `make`, or
+// if there is no room. The caller holds the lock.
 Handle* find(const void* handle, bool make);
 
 // Records that `handle` is in `home`, or is a home itself, and its owner.

@@ -41,7 +41,7 @@ struct Record {
   uint64_t kernels;  // launches of each kind since the start
   uint64_t copies;
   uint64_t graphs;
-  uint64_t left_out;  // of kernels and graphs that would have been launched
+  uint64_t left_out;  // launches of kernels and graphs beyond the limit
   uint64_t refused;
   uint32_t noted;  // how many of the entries below are in use
   uint32_t reserved;
@@ -57,5 +57,5 @@ bool attach(int orders_fd, int record_fd);
 const Orders* orders();
 Record* record();
 
-// The entry of a kernel of this name; -1 if all are in use.
+// Makes an entry for a kernel of this name, and returns its index; -1 if all are in use.
 int note(const char* name, Kind kind);

@@ -17,7 +17,7 @@ constexpr Result kSuccess = 0;
 constexpr Result kNotPermitted = 800;
 constexpr Result kNotSupported = 801;
 
-// CUDA_KERNEL_NODE_PARAMS: the second version appends the kernel that counts without a function.
+// CUDA_KERNEL_NODE_PARAMS: the second version appends `kernel`, used if `function` is null.
 struct FirstKernelNode {
   Function function;
   Unsigned sizes[7];

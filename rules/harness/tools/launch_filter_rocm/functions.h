@@ -10,7 +10,7 @@
 using Result = int;
 using Stream = void*;
 using Event = void*;
-using Function = const void*;  // a hipFunction_t, a hipKernel_t, or where a library's kernel stands
+using Function = const void*;  // a hipFunction_t, a hipKernel_t, or a kernel's address in a library
 using Home = void*;            // a hipModule_t, a hipLibrary_t, or a registered fat binary
 using Unsigned = unsigned int;
 

@@ -72,7 +72,7 @@ uint64_t config_blocks(const Config* config) {
 
 }  // namespace
 
-// hipConfigureCall has set the grid before.
+// hipConfigureCall has set the grid, which is not known here.
 WRAP(hipLaunchByPtr)(const void* f) {
   return launch(f, kMany, nullptr, [&] { return REAL(hipLaunchByPtr, f); });
 }

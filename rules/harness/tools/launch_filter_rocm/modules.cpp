@@ -12,8 +12,8 @@ void found(Function kernel, Home home, const char* name) {
   note_name(kernel, name);
 }
 
-// Records the place of a library's kernel. Libraries have tens of thousands, so only the
-// candidate's are recorded, and those that would otherwise pass for PyTorch's or the candidate's.
+// Records the address of a library's kernel. Libraries have tens of thousands, so it records only
+// the candidate's, and those that would otherwise pass for PyTorch's or the candidate's.
 void registered(const void* host, Home binary) {
   if (!filtering()) return;
   const Owner owner = owner_of(binary);

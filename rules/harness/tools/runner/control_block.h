@@ -51,7 +51,7 @@ struct ControlBlock {
     return reinterpret_cast<const Scalar*>(tensors() + inputs + outputs);
   }
   const Dim* dim_list() const { return reinterpret_cast<const Dim*>(scalar_list() + scalars); }
-  // After the fixed part: the slot of each call of the batch.
+  // Behind all other parts: the slot of each call of the batch.
   const volatile uint32_t* order() const {
     return reinterpret_cast<const volatile uint32_t*>(
         reinterpret_cast<const char*>(this) + order_offset);

@@ -8,8 +8,8 @@ struct Mapping {
   size_t size;
 };
 
-// Maps a whole file, at the wished place if it is free, and closes its descriptor. False if the kernel
-// refuses because the address space is used up.
+// Maps a whole file, at `wish` if that place is free, and closes its descriptor. False if the
+// kernel refuses, for example because the address space is used up.
 bool map_file(Mapping* mapping, int fd, int protection, void* wish = nullptr);
 
 void unmap_file(Mapping* mapping);

@@ -63,7 +63,7 @@ void reply(uint32_t kind, const int64_t* values, int count) {
   _exit(1);
 }
 
-// Puts an address for the two halves that runners/lockdown.py leaves to be filled in.
+// Writes the two halves of an address over the placeholders of runners/lockdown.py.
 void fill_in(sock_filter* instructions, size_t count, const void* address) {
   constexpr uint16_t kJumpEqual = BPF_JMP | BPF_JEQ | BPF_K;
   const uint64_t place = reinterpret_cast<uint64_t>(address);
@@ -151,7 +151,7 @@ void assemble_for(const Candidate& candidate, uint32_t slot, Arguments* argument
   uint32_t count = 0;
   for (uint32_t i = 0; i < block->inputs; ++i) tensors[count++] = g_buffers.input(i, slot);
   for (uint32_t i = 0; i < block->outputs; ++i) tensors[count++] = g_buffers.output(i, slot);
-  // The judge has checked how many arguments there are.
+  // The judge has checked the number of arguments.
   if (!assemble(candidate, *block, tensors, g_buffers.workspace, stream(), arguments)) _exit(1);
 }
 
@@ -168,8 +168,8 @@ void check(int error) {
 }
 
 // Makes one call for each slot of the batch, up to the first error. The launches of call `left_out`
-// have no effect; -1 for none. If there is one, it alone is guarded: its launches have no effect on
-// other calls' memory, and in the others a kernel may be seen to work ahead.
+// have no effect; -1 for none. If there is such a call, only it is guarded: its kernels do not run,
+// so the guard cannot stop them. In the others, a kernel that works ahead must run to be seen.
 int make_calls(const Candidate& candidate, int64_t calls, int64_t left_out, int64_t guarding) {
   const ControlBlock* block = g_buffers.control();
   int error = 0;
@@ -231,7 +231,7 @@ void run_gated(const Candidate& candidate, const int64_t* asked) {
   g_waited = pass_gate(ticket, &g_made[1]);
 }
 
-// The same calls, recorded and replayed as one graph; no calls if they cannot be recorded.
+// Records the calls and replays them as one graph. Reports no calls if they cannot be recorded.
 void run_recorded(const Candidate& candidate, int64_t calls) {
   int64_t values[] = {0, 0};
   if (start_recording()) {

@@ -57,7 +57,7 @@ constexpr int64_t kFlagFull = 2;
 constexpr int64_t kFlagHost = 4;
 constexpr int64_t kFlagOtherCall = 8;
 
-// What a batch is guarded against.
+// How the calls of a batch are guarded: bits.
 constexpr int64_t kHide = 1;
 constexpr int64_t kBound = 2;
 

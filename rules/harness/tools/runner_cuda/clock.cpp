@@ -8,14 +8,14 @@ cuda::Stream g_stream;
 cuda::Event g_start;
 cuda::Event g_stop;
 
-constexpr double kNanoseconds = 1e6;  // of the driver's milliseconds
+constexpr double kNanoseconds = 1e6;  // in a millisecond, the driver's unit
 
 // Waits for `stream` and all others, then takes the time since `start_clock`.
 int elapsed(int64_t* elapsed_ns) {
   const cuda::Driver& driver = cuda::driver();
   float milliseconds = 0;
-  // All streams first, and only then the event, so that work in other streams is timed too. Costs
-  // about ten microseconds a batch.
+  // All streams first, and only then the event, so that work in other streams is timed too. This
+  // costs about ten microseconds per batch.
   int error = driver.context_synchronize();
   if (error == cuda::kSuccess) error = driver.event_record(g_stop, g_stream);
   if (error == cuda::kSuccess) error = driver.event_synchronize(g_stop);
@@ -34,7 +34,7 @@ const char* open_clock() {
   int device = 0;
   if (driver.init(0) != cuda::kSuccess) return "cuInit fails\n";
   if (driver.device_get(&device, cuda::kDevice) != cuda::kSuccess) return "no device\n";
-  // Before the context exists: a sleeping thread would add the time to wake up.
+  // Set before the context exists: a thread that sleeps would add its wake-up time.
   driver.context_set_flags(device, cuda::kSpin);
   // The primary context, which the runtime in the candidate's library uses too.
   if (driver.context_retain(&context, device) != cuda::kSuccess) return "no context\n";

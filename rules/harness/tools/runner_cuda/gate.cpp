@@ -28,7 +28,7 @@ unsigned attribute(int number) {
   return static_cast<unsigned>(value);
 }
 
-// As many blocks as leave no thread of any multiprocessor free.
+// Chooses blocks that leave no thread of any multiprocessor free.
 void find_shape() {
   const unsigned room = attribute(kThreadsOfAll), most = attribute(kThreadsOfBlock);
   unsigned each = 1;

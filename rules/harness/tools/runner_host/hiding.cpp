@@ -1,5 +1,5 @@
-// While a call runs with hidden memory, other calls' memory is hidden from all code. Its own is
-// hidden from host code only: the runtime shows it to kernels.
+// While a call runs with hidden memory, other calls' memory is hidden from all code. The call's own
+// memory is hidden from host code only: the runtime shows it to kernels.
 #include "../runner/hiding.h"
 
 #include <dlfcn.h>
@@ -12,7 +12,8 @@
 
 namespace {
 
-// What honest host code reads back: counts, flags, sizes. The least is for tiny inputs.
+// Honest host code reads back only counts, flags and sizes: at most one in kShareCopied bytes of
+// the inputs. For tiny inputs kLeastCopied bytes are allowed.
 constexpr uint64_t kLeastCopied = 1024;
 constexpr uint64_t kShareCopied = 8;
 constexpr uint64_t kUnbounded = UINT64_MAX / 2;
@@ -21,7 +22,7 @@ constexpr uint32_t kMostPieces = 2 * kMostTensors + 1;
 BeginCall g_begin_call;
 ExplainFault g_explain_fault;
 
-const Buffers* g_buffers;  // of the batch; null without one that is guarded
+const Buffers* g_buffers;  // of the guarded call; null if there is none
 Refuse g_refuse;
 Piece g_all[3];
 Piece g_pieces[kMostPieces];
@@ -63,7 +64,7 @@ bool hide_all() {
   return ok;
 }
 
-// As map_config has left it: with gaps, if they fit.
+// Restores the protection that map_config set: with gaps, unless there would be too many.
 void show_all() {
   const uint32_t slots = g_buffers->control()->slots;
   const bool gaps = has_gaps(inputs_of(*g_buffers), slots);
@@ -86,7 +87,7 @@ void open_hiding(Refuse refusing) {
 }
 
 bool begin_guarded_call(const Buffers* buffers, uint32_t slot, int64_t guarding) {
-  if (guarding == 0 || g_begin_call == nullptr) return true;  // without the runtime, no device
+  if (guarding == 0 || g_begin_call == nullptr) return true;  // no runtime, so no device memory
   if (g_buffers != nullptr) g_begin_call(nullptr);
   g_buffers = buffers;
   g_all[0] = {buffers->inputs.base, buffers->inputs.size, PROT_READ};

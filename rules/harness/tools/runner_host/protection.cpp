@@ -5,7 +5,7 @@
 
 #include "../runner/hiding.h"
 
-// The kernel tells the filter the address behind the instruction that calls it.
+// The system-call filter sees the address of the instruction behind the system call.
 extern "C" long kabuild_protect_lent(char* base, size_t bytes, int protection);
 extern "C" const char kabuild_protect_lent_place[];
 
@@ -47,7 +47,7 @@ void* lent_place() {
   uint64_t random = 0;
   if (getrandom(&random, sizeof random, 0) != sizeof random) return nullptr;
   constexpr uint64_t kWindow = uint64_t{0x2000} << 32;
-  constexpr uint64_t kBits = (uint64_t{0x800} << 32) - 1;  // as much again is left behind it
+  constexpr uint64_t kBits = (uint64_t{0x800} << 32) - 1;  // leaves room behind it in the window
   return reinterpret_cast<void*>(kWindow + (random & kBits & ~uint64_t{0xFFFF}));
 }
 

@@ -5,7 +5,7 @@
 // Like mprotect, for memory of `lent_place`.
 bool protect_lent(char* base, size_t bytes, int protection);
 
-// A random address in the window. The kernel takes another if this one is not free, or if its
-// addresses are shorter; that memory is protected all the same, but other code may change its
+// A random address in the window. The kernel chooses another place if this one is not free, or if
+// the machine's addresses are shorter. That memory is protected, too, but all code may change its
 // protection.
 void* lent_place();

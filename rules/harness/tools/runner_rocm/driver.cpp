@@ -1,6 +1,6 @@
 // HIP's functions for AMD, in place of CUDA's. They take the same arguments with the same values
-// and layouts, so the runner's clock and memory code serves both. One differs: before HIP 7.1 a
-// file descriptor is passed by its address.
+// and layouts, so the runner's clock and memory code works with both. One differs: before HIP 7.1,
+// a file descriptor is passed by its address.
 //
 // Built and started without a device; never run on one.
 #include "../runner_cuda/driver.h"
@@ -59,7 +59,7 @@ const Symbol kSymbols[] = {
     {"hipGraphDestroy", &g_driver.graph_destroy},
 };
 
-// Newest first; only development packages install the name without a number.
+// Newest first. Only development packages install the name without a number.
 const char* const kLibraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so"};
 
 }  // namespace

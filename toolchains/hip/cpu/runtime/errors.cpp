@@ -68,7 +68,7 @@ void hipcpu_fail(const char* reason) noexcept {
       context.block.x, context.block.y, context.block.z, context.thread.x, context.thread.y,
       context.thread.z);
   if (write(STDERR_FILENO, line, static_cast<size_t>(length)) < 0) {
-    // Nobody reads stderr; the error code tells the caller.
+    // stderr cannot be written; the error code tells the caller.
   }
   Worker& worker = *current_worker;
   __atomic_store_n(&worker.job->failed, 1, __ATOMIC_RELAXED);

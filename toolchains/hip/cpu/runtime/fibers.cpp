@@ -44,7 +44,7 @@ Fiber* take_fiber(Worker& worker) {
   if (chunk == nullptr) return nullptr;
   ++worker.fiber_count;
   char* slot = chunk + (index % kChunkFibers) * kSlotBytes;
-  // Equal offsets of all stack tops would compete for one set of the first-level cache.
+  // Stack tops at equal offsets would compete for the same set of the first-level cache.
   const size_t colour = index * 5 % 32 * 64;
   void** frame = reinterpret_cast<void**>(slot + kSlotBytes - colour) - kFrameSlots;
   for (uint32_t i = 0; i < kFrameSlots; ++i) frame[i] = nullptr;

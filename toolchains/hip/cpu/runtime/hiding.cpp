@@ -9,7 +9,7 @@ namespace hipcpu {
 
 namespace {
 
-// A flag that host code reads again and again is honest: until it changes it counts less.
+// Honest host code polls flags. So a repeated read of an unchanged flag counts only a share.
 constexpr size_t kFlagShare = 4;
 constexpr size_t kWords = kPage / sizeof(uint64_t);
 constexpr uint64_t kPinnedBytes = 2 * kPage;
@@ -20,7 +20,7 @@ struct Memory {
   const void* items[kRemembered];
   uint32_t next;
 
-  // Where `address` was or is remembered.
+  // The index under which `address` is remembered; `known` is whether it was before.
   uint32_t place(const void* address, bool* known) {
     for (uint32_t i = 0; i < kRemembered; ++i) {
       *known = items[i] == address;
@@ -36,7 +36,7 @@ struct Memory {
 struct Call {
   const hipcpu_loan* loan;
   uint64_t copied;
-  uint64_t pinned;  // bytes of pinned memory that host code has looked at after a launch
+  uint64_t pinned;  // bytes charged for pinned memory that host code touched after a launch
   Memory flags;
   Memory pages;
   bool shown[kRemembered];  // which of the pages host code can see now
@@ -45,11 +45,11 @@ struct Call {
 Call call;
 Lock counting;
 
-// The remembered pages of pinned memory, as host code has seen or left them last.
+// The remembered pages of pinned memory, as host code last saw or left them.
 uint64_t seen[kRemembered][kWords];
 
-// How many threads need device memory now. Changes, with the protection, under the lock. Each call
-// begins with none: code that jumped out of a copy of an earlier call no longer counts.
+// How many threads need device memory now. The number and the protection change under the lock.
+// Each call begins at 0, so code that jumped out of a copy in an earlier call no longer counts.
 Lock showing_lock;
 uint32_t showing;
 uint64_t call_number;
@@ -94,7 +94,7 @@ struct Range {
   uintptr_t end;
 };
 
-// Whether `match` says so of a memory of the device, or of pinned memory if that is asked for.
+// Whether `match` holds for any stretch of device memory, pinned memory included if `pinned`.
 template <class Match>
 bool any_of_device(bool pinned, Match match) {
   const hipcpu_loan& loan = *call.loan;
@@ -112,12 +112,12 @@ bool any_of_device(bool pinned, Match match) {
   return any;
 }
 
-// All of it, so that host code cannot read what is written there.
+// Whether all of the range is device memory, so that host code cannot read it.
 bool is_of_device(const Range& range) {
   return any_of_device(false, [&](const Range& memory) { return memory.holds(range); });
 }
 
-// Some of it. Kernels write to pinned memory, too.
+// Whether any of the range is device memory, or pinned memory that kernels may have written.
 bool has_of_device(const Range& range) {
   return any_of_device(pinned_hidden, [&](const Range& memory) { return memory.meets(range); });
 }
@@ -160,7 +160,8 @@ void count_read(const void* from, size_t bytes, const uint64_t* flag) {
   counting.leave();
 }
 
-// How many bytes of a page were not known, in words. At least the one that is wanted now.
+// Updates what is known of a page; returns the bytes of the words that have changed. At least one
+// word, since host code reads one now.
 size_t learn(const uint64_t* page, uint64_t* known) {
   size_t words = 0;
   for (size_t i = 0; i < kWords; ++i) {
@@ -171,9 +172,9 @@ size_t learn(const uint64_t* page, uint64_t* known) {
   return (words == 0 ? 1 : words) * sizeof(uint64_t);
 }
 
-// Host code has touched a page of pinned memory. The page stays visible until the next launch.
-// While it is compared no launch begins or ends, and no other thread can read it and then undo
-// what has changed.
+// Charges for a page of pinned memory that host code has touched. The page stays visible until the
+// next launch. During the comparison no launch begins or ends, and no other thread can write, so
+// none can read the page and then undo the changes.
 void admit(const void* address) {
   auto* page = reinterpret_cast<uint64_t*>(reinterpret_cast<uintptr_t>(address) & ~(kPage - 1));
   showing_lock.take();
@@ -188,7 +189,7 @@ void admit(const void* address) {
   showing_lock.leave();
 }
 
-// Before kernels may change them: what host code itself has written is no news to it.
+// Called before kernels may change the visible pages. Host code is not charged for its own writes.
 void keep_shown() {
   for (uint32_t i = 0; i < kRemembered; ++i) {
     if (call.shown[i]) learn(static_cast<const uint64_t*>(call.pages.items[i]), seen[i]);
@@ -196,7 +197,7 @@ void keep_shown() {
   }
 }
 
-// What will not be there any more.
+// Forgets that pages of this allocation are visible; it is about to be freed.
 void drop_shown(const Allocation& allocation) {
   for (uint32_t i = 0; i < kRemembered; ++i) {
     if (holds(allocation.base, allocation.bytes, call.pages.items[i])) call.shown[i] = false;

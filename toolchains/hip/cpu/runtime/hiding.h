@@ -1,5 +1,5 @@
-// Hides device memory from host code, as a GPU does, while the judge of a runner wants that, and
-// bounds what host code may copy out of it.
+// Hides device memory from host code, as a GPU does, while a runner's judge wants that. Also limits
+// how much of it host code may copy.
 #pragma once
 
 #include <stddef.h>
@@ -14,24 +14,24 @@ struct hipcpu_piece {
   int protection;
 };
 
-/// What is lent to one call. The pointers are valid until the call has ended.
+/// The memory that is lent to one call. The pointers are valid until the call has ended.
 struct hipcpu_loan {
-  const hipcpu_piece* all;     // all lent memory, that of other calls included
-  const hipcpu_piece* pieces;  // what kernels of this call may touch
+  const hipcpu_piece* all;     // all lent memory, including that of other calls
+  const hipcpu_piece* pieces;  // memory that kernels of this call may touch
   uint32_t all_count;
   uint32_t piece_count;
-  bool hide;             // from host code; then the caller has protected `all`
+  bool hide;             // whether to hide it from host code; then the caller has protected `all`
   uint64_t most_copied;  // bytes that may be copied from device memory to the host's
   bool (*protect)(char* base, size_t bytes, int protection);  // lent memory, like mprotect
-  void (*refuse)(uint64_t bytes);  // is told of a copy beyond that; does not return
+  void (*refuse)(uint64_t bytes);  // called when more was copied; does not return
 };
 
 /// Begins a call; null ends it. False if memory cannot be hidden.
 bool hipcpu_begin_call(const hipcpu_loan* loan) noexcept;
 
-/// What a faulting access of this thread has met: 0 for nothing that was hidden, 1 for memory that
-/// is visible now, so that the access can be repeated, 2 for device memory that host code accesses,
-/// 3 for another call's memory that a kernel accesses. For signal handlers.
+/// What a faulting access of this thread has met. 0: no hidden memory. 1: memory that is visible
+/// now, so that the access can be repeated. 2: device memory, accessed by host code. 3: another
+/// call's memory, accessed by a kernel. Safe in a signal handler.
 int hipcpu_explain_fault(const void* address) noexcept;
 
 }
@@ -45,14 +45,14 @@ constexpr size_t kPage = 4 << 10;
 constexpr size_t kPage = 64 << 10;
 #endif
 
-/// Memory of the device; `pinned` is the host's, which kernels can reach, too. Whole pages.
+/// Device memory in whole pages; `pinned` memory is the host's, which kernels can reach, too.
 struct Allocation {
   char* base;
   size_t bytes;
   bool pinned;
 };
 
-/// Device memory is visible while one of these lives.
+/// Device memory is visible while an object of this class exists.
 class Visible {
  public:
   Visible();
@@ -67,18 +67,18 @@ class Visible {
   uint64_t call_;
 };
 
-/// A kernel may have written to pinned memory.
+/// Called by each launch: pinned memory is hidden, too, once a kernel may have written to it.
 void hide_pinned();
-/// Has new memory hidden, too, and memory that is given back to the C library shown.
+/// Hides new memory, too, and shows memory that is given back to the C library.
 void hide_new(const Allocation& allocation);
 void show_old(const Allocation& allocation);
 
-/// A copy of so few bytes may be one of a flag.
+/// A copy of at most this many bytes may be that of a flag.
 constexpr size_t kFlagBytes = sizeof(uint64_t);
 
-/// Counts a copy, if it reads some device memory, or pinned memory that a kernel may have written,
-/// and does not write to device memory alone. `flag` has the bytes if they are few, else it is
-/// null: those that host code has read before and that have not changed count less.
+/// Counts a copy if it reads any device memory, or pinned memory that a kernel may have written,
+/// and does not write to device memory only. `flag` has the bytes if they are few, else it is null.
+/// A flag that host code has read before, and that has not changed, counts less.
 void count_copy(const void* to, const void* from, size_t bytes, const uint64_t* flag);
 /// Counts a copy from a variable of the device.
 void count_symbol_copy(const void* to, const void* symbol, size_t bytes, const uint64_t* flag);

@@ -22,7 +22,7 @@ bool is_valid(const dim3& grid, const dim3& block, size_t shared_bytes) {
   return !empty && !large && !long_grid && shared_bytes <= kMaxSharedBytes;
 }
 
-// With KABUILD_CPU_LAUNCHES=skip a launch is checked but does nothing: outputs then show what
+// With KABUILD_CPU_LAUNCHES=skip, launches are checked but run nothing: then outputs show only what
 // host code has written.
 bool g_launches_run = [] {
   const char* text = getenv("KABUILD_CPU_LAUNCHES");
@@ -40,7 +40,7 @@ bool run_visible(Job* job) {
 
 using namespace hipcpu;
 
-// The same for the launches of some calls, at the request of a runner's judge.
+// Switches launches off and on again, for the calls that a runner's judge chooses.
 extern "C" void hipcpu_enable_launches(int enabled) noexcept { g_launches_run = enabled != 0; }
 
 extern "C" hipError_t hipcpu_launch(const dim3* grid, const dim3* block, size_t shared_bytes,

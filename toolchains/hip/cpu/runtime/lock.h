@@ -1,5 +1,5 @@
-// Waiting for other host threads by the kernel's futex. The C library's locks differ in layout and
-// version between its releases.
+// Waits for other host threads with the kernel's futex. The C library's locks have another layout
+// and symbol version in some of its releases.
 #pragma once
 
 #include <linux/futex.h>

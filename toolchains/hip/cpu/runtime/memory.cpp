@@ -13,8 +13,8 @@ namespace hipcpu {
 
 namespace {
 
-// Memory of hipMalloc that is not yet freed. Programs hold a handful of buffers, so a search from
-// the newest is quick.
+// Device and pinned memory that is not yet freed. Programs hold a handful of buffers, so a search
+// from the newest is quick.
 struct Allocations {
   Lock lock;
   Allocation* items;
@@ -35,7 +35,7 @@ bool add(const Allocation& allocation) {
   return true;
 }
 
-// Its bytes; 0 if it is not there.
+// Removes an allocation; returns its bytes, or 0 if there is none.
 size_t remove(const void* pointer) {
   for (size_t i = allocations.count; i-- > 0;) {
     if (allocations.items[i].base != pointer) continue;
@@ -52,7 +52,7 @@ hipError_t allocate(void** pointer, size_t bytes, bool pinned) {
   if (device_state() != hipSuccess) return record(device_state());
   if (bytes == 0) return hipSuccess;
   void* memory = nullptr;
-  // In pages of its own it can be hidden from host code.
+  // Only memory in its own pages can be hidden from host code.
   const size_t whole = (bytes + kPage - 1) & ~(kPage - 1);
   if (bytes > SIZE_MAX / 2 || posix_memalign(&memory, kPage, whole) != 0) {
     return record(hipErrorOutOfMemory);
@@ -89,7 +89,7 @@ bool is_copy_kind(hipMemcpyKind kind) {
 
 using Count = void (*)(const void* to, const void* from, size_t bytes, const uint64_t* flag);
 
-// A flag is read once, so that what is counted is what host code gets.
+// Reads a flag only once, so that host code gets the bytes that were counted.
 hipError_t copy(void* to, const void* from, size_t bytes, hipMemcpyKind kind, Count count) {
   if (device_state() != hipSuccess) return record(device_state());
   if (!is_copy_kind(kind)) return record(hipErrorInvalidMemcpyDirection);
@@ -110,7 +110,7 @@ hipError_t copy(void* to, const void* from, size_t bytes, hipMemcpyKind kind, Co
   return hipSuccess;
 }
 
-// To a variable of the device, though it is ordinary memory.
+// For copies to a device variable. It is ordinary memory here, but counts as the device's.
 void count_nothing(const void*, const void*, size_t, const uint64_t*) {}
 
 }  // namespace

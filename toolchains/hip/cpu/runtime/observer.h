@@ -1,5 +1,5 @@
-// Notifies the sanitizing runtime about a running kernel. In the usual build these functions are
-// empty, and the code is the same as without them.
+// Notifies the sanitizing or counting runtime about a running kernel. In the usual build these
+// functions are empty, and the code is the same as without them.
 #pragma once
 
 #include "worker.h"
@@ -10,11 +10,11 @@ namespace hipcpu {
 void observe_launch(const Job& job);
 void observe_end(const Job& job);
 void observe_block(const Worker& worker, uint64_t block);
-/// The current thread has come to a barrier.
+/// The current thread has arrived at a barrier.
 void observe_arrival(const Worker& worker);
 /// All threads of the block that have not returned are at a barrier.
 void observe_release(const Worker& worker);
-/// The lanes of the group have come to an exchange.
+/// The lanes of the group have arrived at an exchange.
 void observe_exchange(const Worker& worker, uint32_t wave, uint64_t group);
 void observe_allocation(const void* memory, size_t bytes);
 void observe_free(const void* memory);

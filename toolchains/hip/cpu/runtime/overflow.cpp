@@ -1,5 +1,5 @@
 // Reports that a GPU thread has used up its stack. A program that handles SIGSEGV itself keeps its
-// handler, and gets a signal stack on each host thread, without which no handler could run.
+// handler. It gets a signal stack on each host thread, which any handler needs in order to run.
 #include "overflow.h"
 
 #include <signal.h>
@@ -21,7 +21,7 @@ void report_overflow(int number, siginfo_t* info, void*) {
         context.block.x, context.block.y, context.block.z, context.thread.x, context.thread.y,
         context.thread.z, kStackBytes >> 10);
     if (write(STDERR_FILENO, line, static_cast<size_t>(length)) < 0) {
-      // Nobody reads stderr; the signal tells the parent.
+      // stderr cannot be written; the signal tells the parent.
     }
   }
   signal(number, SIG_DFL);

@@ -1,5 +1,5 @@
-// Helper threads start with the first launch that needs them, never at load, since a process that
-// has loaded this library may fork. They are detached and idle in a futex: exit waits for none.
+// Helper threads start with the first launch that needs them, not when this library is loaded,
+// since the process may fork later. They are detached and idle in a futex: exit waits for none.
 #include "pool.h"
 
 #include <pthread.h>
@@ -60,7 +60,7 @@ void start_helpers() {
   const uint32_t wanted = worker_count() - 1;
   for (uint32_t i = 0; i < wanted; ++i) {
     pthread_t thread;
-    // Where the sandbox allows no more threads, fewer do the work.
+    // If the sandbox allows no more threads, fewer share the work.
     if (pthread_create(&thread, nullptr, help, nullptr) != 0) break;
     pthread_detach(thread);
     ++pool.helpers;

@@ -9,7 +9,7 @@ namespace hipcpu {
 /// processor that this process may use.
 uint32_t worker_count();
 
-/// Runs all blocks of the job on the caller and, where it pays, the helpers.
+/// Runs all blocks of the job on the caller and, if that is faster, on the helpers.
 /// False if there was no memory to run any of them.
 bool run_job(Job* job);
 

@@ -168,7 +168,7 @@ bool run_blocks(Job* job) {
   }
   context.in_kernel = 0;
   if (__atomic_load_n(&job->failed, __ATOMIC_RELAXED) != 0) {
-    // Fibers may have stopped in the middle of a thread, so all of them begin anew.
+    // Fibers may have stopped in the middle of a thread, so all of them are made again.
     worker.fiber_count = 0;
     worker.idle_count = 0;
   }

@@ -1,5 +1,5 @@
-// hipcpu_switch(save, to) for the System V ABI. One `ret` serves every switch, and the return
-// predictor is right because all switches are called from the same place (scheduler.cpp).
+// hipcpu_switch(save, to) for the System V ABI. One `ret` serves every switch. The return predictor
+// is right, because fibers always switch in the same place (yield_fiber in scheduler.cpp).
 #if defined(__x86_64__)
         .text
         .p2align 4

@@ -50,8 +50,8 @@ void complete(Worker& worker, uint32_t wave_index, uint64_t group) {
   }
 }
 
-// The group that continues if no other lane of the block can run: one with all the lanes that it
-// waits for, else the one at the smallest site, without the lanes that diverged.
+// The group that continues if no other lane of the block can run: one that has all the lanes it
+// waits for. If there is none, the group at the smallest site, without the lanes that diverged.
 uint64_t next_group(const Worker& worker, uint32_t wave_index) {
   const Wave& wave = worker.waves[wave_index];
   uint64_t chosen = 0;

@@ -106,7 +106,7 @@ bool is_guard_page(const Worker& worker, const void* address);
 void yield_fiber(Worker& worker);
 /// Marks the first thread of the next block current. False when there is none.
 bool begin_block(Worker& worker);
-/// From now on each thread's state is tracked, and a thread that waits has its own fiber.
+/// Starts to track the state of each thread of the block; from now on each that waits has a fiber.
 void interleave(Worker& worker);
 void make_current(Worker& worker, uint32_t thread);
 
@@ -114,7 +114,7 @@ void make_current(Worker& worker, uint32_t thread);
 void release_barrier(Worker& worker);
 
 // wave.cpp
-/// Lets some group of lanes that wait for each other continue, perhaps without lanes that
+/// Lets one group of lanes that wait for each other continue, if need be without lanes that
 /// diverged. False if no lane waits for its wave.
 bool resolve_divergence(Worker& worker);
 

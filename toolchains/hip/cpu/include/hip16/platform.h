@@ -1,4 +1,4 @@
-// What 16-bit numbers need on this platform.
+// This platform's support for 16-bit numbers.
 #pragma once
 
 #include <hip/hip_runtime.h>

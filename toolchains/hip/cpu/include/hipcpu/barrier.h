@@ -1,4 +1,4 @@
-// Block-wide barriers, fences, and giving up.
+// Block-wide barriers, fences, and failing kernels.
 #pragma once
 
 #include <hipcpu/context.h>
@@ -10,7 +10,7 @@ void hipcpu_barrier() noexcept;
 int hipcpu_barrier_or(int value) noexcept;
 int hipcpu_barrier_and(int value) noexcept;
 int hipcpu_barrier_count(int value) noexcept;
-/// Ends the kernel with hipErrorLaunchFailure and says why on stderr.
+/// Ends the kernel with hipErrorLaunchFailure, and prints the reason on stderr.
 __attribute__((noreturn)) void hipcpu_fail(const char* reason) noexcept;
 }
 

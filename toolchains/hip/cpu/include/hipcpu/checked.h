@@ -1,6 +1,6 @@
-// Comes before a source that clang reads as HIP, to see which functions call which. All that is
-// declared here may be called by kernels and by the host: HIP's functions, and what kernels may use
-// of the C library. Functions of other headers are the host's, unless they are constexpr.
+// Included before a source that clang reads as HIP, to see which functions call which. Kernels and
+// the host may call everything declared here: HIP's functions, and those of the C library that
+// kernels may use. Functions of other headers are for the host only, unless they are constexpr.
 #pragma once
 
 #pragma clang force_cuda_host_device begin
@@ -27,6 +27,6 @@
 #include <hip/hip_vector_types.h>
 #pragma clang force_cuda_host_device end
 
-// assert.h may come again, and declares the host's.
+// assert.h may be included again, and declares this function for the host only.
 extern "C" __device__ void __assert_fail(const char* what, const char* file, unsigned line,
                                          const char* function) noexcept;

@@ -75,8 +75,8 @@ hipError_t hipcpu_device_properties(hipDeviceProp_t* properties, int device,
                                     int wave_size) noexcept;
 hipError_t hipcpu_device_attribute(int* value, hipDeviceAttribute_t attribute, int device,
                                    int wave_size) noexcept;
-/// How many blocks of `threads` threads and `shared_bytes` one worker can hold. A host has no such
-/// limits; this assumes 2048 threads and 64 KiB of shared memory.
+/// How many blocks with `threads` threads and `shared_bytes` of shared memory one worker can hold.
+/// A host has no such limits; this assumes 2048 threads and 64 KiB of shared memory.
 hipError_t hipcpu_occupancy(int* blocks, int threads, size_t shared_bytes) noexcept;
 }
 

@@ -54,7 +54,7 @@ void run_threads(const void* arguments) {
   } while (hipcpu_next_thread());
 }
 #else
-// The sanitizer is told of every thread, so nothing may be moved out of the loop over them.
+// The sanitizer observes each thread, so nothing may be moved out of the loop over them.
 template <class Thread>
 void run_threads(const void* arguments) {
   const Thread thread = *static_cast<const Thread*>(arguments);

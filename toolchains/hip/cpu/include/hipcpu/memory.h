@@ -23,16 +23,16 @@ typedef void* hipDeviceptr_t;
 extern "C" {
 /// Whole pages of memory, not initialised. Zero bytes give a null pointer.
 hipError_t hipcpu_malloc(void** pointer, size_t bytes) noexcept;
-/// The same, for host code, too.
+/// The same, but host code may access the memory, too.
 hipError_t hipcpu_malloc_pinned(void** pointer, size_t bytes) noexcept;
-/// Frees memory of hipMalloc or null; anything else is hipErrorInvalidValue.
+/// Frees device or pinned memory, or null; anything else is hipErrorInvalidValue.
 hipError_t hipFree(void* pointer) noexcept;
 hipError_t hipMemcpy(void* to, const void* from, size_t bytes, hipMemcpyKind kind) noexcept;
 hipError_t hipMemset(void* to, int value, size_t bytes) noexcept;
 hipError_t hipMemsetD32(hipDeviceptr_t to, int value, size_t count) noexcept;
 hipError_t hipMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                        size_t width, size_t height, hipMemcpyKind kind) noexcept;
-/// The same address, if the host's memory is of hipHostMalloc or hipMallocManaged.
+/// Gives the same address, if `host` is memory of hipHostMalloc or hipMallocManaged.
 hipError_t hipHostGetDevicePointer(void** device, void* host, unsigned flags) noexcept;
 hipError_t hipMemGetInfo(size_t* free_bytes, size_t* total_bytes) noexcept;
 hipError_t hipcpu_copy_to_symbol(void* to, const void* from, size_t bytes, size_t symbol_bytes,

@@ -1,4 +1,4 @@
-// What makes HIP ordinary C++: qualifiers, versions, wave size.
+// Makes HIP ordinary C++: qualifiers, versions, wave size.
 #pragma once
 
 #include <stddef.h>

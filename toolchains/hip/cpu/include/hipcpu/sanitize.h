@@ -13,7 +13,7 @@ void hipcpu_sanitizer_kernel(const char* name) noexcept;
 /// The place in the source of the barrier that the thread enters next.
 void hipcpu_sanitizer_barrier(const char* file, uint32_t line) noexcept;
 
-// The linker's.
+// Defined by the linker and by its script.
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 extern const char hipcpu_shared_begin[] __attribute__((visibility("hidden")));
@@ -48,7 +48,7 @@ HIPCPU_INLINE int barrier_count_at(const char* file, uint32_t line, int predicat
 
 }  // namespace hipcpu
 
-// The place is an argument, because a compiler may merge two equal calls, and with them two
+// The place is an argument because a compiler may merge two equal calls, which would merge two
 // different barriers.
 #define HIPCPU_PLACE __builtin_FILE(), __builtin_LINE()
 #define __syncthreads() hipcpu::barrier_at(HIPCPU_PLACE)

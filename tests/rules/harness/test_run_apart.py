@@ -94,7 +94,7 @@ def candidate(tmp_path):
         ("opens_the_other_halfs_files", Reason.EXCEPTION, "PermissionError"),
         ("asks_for_others_memory", Reason.EXCEPTION, "memory of another call"),
         ("converts_afar", Reason.EXCEPTION, "a copy that converts"),
-        ("says_that_kernels_are_elsewhere", Reason.UNSUPPORTED_FEATURE, "must be in a file"),
+        ("says_that_kernels_are_elsewhere", Reason.UNSUPPORTED_FEATURE, "own file"),
         ("names_an_object", Reason.EXCEPTION, "triton.language.core.os"),
         ("sends_rubbish", Reason.EXCEPTION, "request launch"),
         ("limits_its_own_time", Reason.TIMEOUT, "used up its processor time"),

@@ -128,5 +128,5 @@ def test_rounding_keeps_any_shape():
 
 
 def test_the_format_that_pytorch_lacks_is_refused():
-    with pytest.raises(Exception, match="does not run 'fp8e4b15'"):
+    with pytest.raises(Exception, match="does not run Triton's 'fp8e4b15'"):
         run(convert, torch.ones(4), torch.float32, tl.float8e4b15)

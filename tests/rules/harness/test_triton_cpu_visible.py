@@ -323,14 +323,14 @@ def formats(o):
 @pytest.mark.parametrize(
     ("kernel", "said"),
     [
-        (asks_for_data, "cannot ask a tensor for 'handle'"),
-        (asks_a_number_for_data, "cannot ask a tensor for 'handle'"),
+        (asks_for_data, "cannot read the attribute 'handle' of a tensor"),
+        (asks_a_number_for_data, "cannot read the attribute 'handle' of a tensor"),
         (walks, "the attribute '__"),
         (defines, "the syntax 'Lambda', which Triton does not compile"),
         (passes_hidden, "the argument '_semantic'"),
         (hands_on_a_module, "'tl' is not available in a kernel"),
         (evaluates, "name 'eval' is not defined"),
-        (formats, "cannot ask a str for 'format'"),
+        (formats, "cannot read the attribute 'format' of a str"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -341,5 +341,5 @@ def test_a_kernel_is_tritons_language_and_no_other_python(kernel, said):
 
 @pytest.mark.parametrize("name", ["handle", "__class__", "to_ir"])
 def test_attributes_asked_by_name_are_looked_at_too(name):
-    with pytest.raises(AttributeError, match="cannot ask a tensor for"):
+    with pytest.raises(AttributeError, match="cannot read the attribute"):
         asks_by_name[(1,)](torch.empty(4), name)

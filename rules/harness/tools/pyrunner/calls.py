@@ -155,14 +155,14 @@ class Calls:
 
     def _deliver(self, slot: int, result: Any) -> None:
         if not isinstance(result, Mapping):
-            raise WrongShape(f"a {type(result).__name__} instead of a mapping of outputs")
+            raise WrongShape(f"a {type(result).__name__}, expected a mapping of outputs")
         for name, output in self._outputs[slot].items():
             tensor = result.get(name)
             if not isinstance(tensor, Tensor) or tensor.shape != output.shape:
                 shape = list(tensor.shape) if isinstance(tensor, Tensor) else "missing"
-                raise WrongShape(f"'{name}' is {shape} instead of {list(output.shape)}")
+                raise WrongShape(f"'{name}' has shape {shape}, expected {list(output.shape)}")
             if tensor.dtype != output.dtype:
-                raise WrongDtype(f"'{name}' is {tensor.dtype} instead of {output.dtype}")
+                raise WrongDtype(f"'{name}' is {tensor.dtype}, expected {output.dtype}")
             output.copy_(tensor)
 
 

@@ -99,7 +99,9 @@ class Boundary:
         torch.manual_seed(_SEED)
         self.function: Callable[..., Any] = self._value(functions.node["call"], self._constants)
         if self._state:
-            raise StateMismatch(f"nothing takes the state '{next(iter(self._state))}'")
+            raise StateMismatch(
+                f"the object has no place for the state '{next(iter(self._state))}'"
+            )
 
     def operands(self, tensors: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments and keywords of one call with these tensors, given by name."""
@@ -172,7 +174,7 @@ def _in_order(state: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> dict[st
     ours = [(tuple(tensor.shape), tensor.dtype) for tensor in state.values()]
     theirs = [(tuple(tensor.shape), tensor.dtype) for tensor in own.values()]
     if ours != theirs:
-        raise StateMismatch(f"it has tensors of {theirs}, and the state has {ours}")
+        raise StateMismatch(f"the object's tensors are {theirs}, those of the state {ours}")
     return dict(zip(own, state.values(), strict=True))
 
 

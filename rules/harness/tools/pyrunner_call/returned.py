@@ -134,7 +134,7 @@ class Returned:
             names = [_ITEM] * count
         if not isinstance(result, tuple | list) or len(result) != len(names):
             size = f" of {len(result)}" if isinstance(result, tuple | list) else ""
-            raise WrongShape(f"a {type(result).__name__}{size} instead of {len(names)} results")
+            raise WrongShape(f"a {type(result).__name__}{size}, expected {len(names)} results")
         for name, item in zip(names, result, strict=True):
             if name is _ITEM:
                 yield item
@@ -145,11 +145,13 @@ class Returned:
         """The address of a result, once it is checked against the declaration."""
         name = wanted.name
         if type(tensor) is not Tensor:
-            raise WrongType(f"'{name}' is a {type(tensor).__name__} instead of a torch.Tensor")
+            raise WrongType(f"'{name}' is a {type(tensor).__name__}, expected a torch.Tensor")
         if tensor.shape != wanted.shape:
-            raise WrongShape(f"'{name}' is {list(tensor.shape)} instead of {list(wanted.shape)}")
+            raise WrongShape(
+                f"'{name}' has shape {list(tensor.shape)}, expected {list(wanted.shape)}"
+            )
         if tensor.dtype != wanted.dtype:
-            raise WrongDtype(f"'{name}' is {tensor.dtype} instead of {wanted.dtype}")
+            raise WrongDtype(f"'{name}' is {tensor.dtype}, expected {wanted.dtype}")
         if tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
             raise WrongLayout(f"'{name}' is not plain memory")
         if tensor.device.type not in {"cpu", self._home}:

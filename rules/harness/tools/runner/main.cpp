@@ -85,7 +85,7 @@ void lock_down() {
   program.filter = instructions;
   fill_in(instructions, program.len, place_of_protection());
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0) {
-    fail(protocol::kMachine, 0, "the system-call filter is refused\n");
+    fail(protocol::kMachine, 0, "the system-call filter could not be installed\n");
   }
 }
 

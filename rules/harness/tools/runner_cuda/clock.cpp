@@ -32,13 +32,13 @@ const char* open_clock() {
   const cuda::Driver& driver = cuda::driver();
   cuda::Context context = nullptr;
   int device = 0;
-  if (driver.init(0) != cuda::kSuccess) return "cuInit fails\n";
+  if (driver.init(0) != cuda::kSuccess) return "cuInit failed\n";
   if (driver.device_get(&device, cuda::kDevice) != cuda::kSuccess) return "no device\n";
   // Set before the context exists: a thread that sleeps would add its wake-up time.
   driver.context_set_flags(device, cuda::kSpin);
   // The primary context, which the runtime in the candidate's library uses too.
   if (driver.context_retain(&context, device) != cuda::kSuccess) return "no context\n";
-  if (driver.context_set_current(context) != cuda::kSuccess) return "no current context\n";
+  if (driver.context_set_current(context) != cuda::kSuccess) return "the context cannot be made current\n";
   // Not "non-blocking", so that launches into the default stream are waited for.
   if (driver.stream_create(&g_stream, 0) != cuda::kSuccess) return "no stream\n";
   if (driver.event_create(&g_start, 0) != cuda::kSuccess) return "no event\n";

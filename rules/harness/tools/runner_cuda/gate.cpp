@@ -56,7 +56,7 @@ bool open_gate(int fd, const char** problem) {
   } else if (driver.module_load(&module, static_cast<char*>(page) + kText) != cuda::kSuccess ||
              driver.module_function(&g_blocker, module, "blocker") != cuda::kSuccess ||
              driver.module_function(&g_ended, module, "ended") != cuda::kSuccess) {
-    *problem = "the driver does not compile the gate's kernels\n";
+    *problem = "the driver failed to compile the gate's kernels\n";
   } else {
     g_words = static_cast<volatile uint32_t*>(page);
     find_shape();

@@ -13,5 +13,5 @@ const char* filter_launches(const char* candidate) {
   if (found == nullptr) return "the launch filter is not in the driver's place\n";
   const int error = reinterpret_cast<Filter>(found)(protocol::kOrdersFd, protocol::kRecordFd,
                                                     candidate);
-  return error == 0 ? nullptr : "the launch filter does not start\n";
+  return error == 0 ? nullptr : "the launch filter failed to start\n";
 }

@@ -120,7 +120,7 @@ def filter_launches(orders: int, record: int, candidate: str) -> None:
     (library,) = _LOADED
     error = _LOADED[library].kabuild_filter_launches(orders, record, candidate.encode())
     if error:
-        raise OSError(f"the launch filter does not start: {error}")
+        raise OSError(f"the launch filter failed to start: {error}")
 
 
 _LOADED: dict[str, ctypes.CDLL] = {}

@@ -89,12 +89,12 @@ class DeviceWork:
             case [int(address), str(name), list(shape), list(strides)] if name in _DTYPES:
                 dtype = _DTYPES[name]
             case _:
-                raise MalformedError("a tensor")
+                raise MalformedError("a malformed tensor")
         if len(shape) != len(strides) or len(shape) > 32:
-            raise MalformedError("a tensor")
+            raise MalformedError("a malformed tensor")
         pairs = list(zip(shape, strides, strict=True))
         if any(type(n) is not int or type(s) is not int or n < 1 or s < 0 for n, s in pairs):
-            raise MalformedError("a tensor")
+            raise MalformedError("a malformed tensor")
         size = (sum((n - 1) * step for n, step in pairs) + 1) * dtype.itemsize
         self._check(address, size)
         return flat(address, size).view(dtype).as_strided(shape, strides)
@@ -104,4 +104,4 @@ class DeviceWork:
         for known in (*self.legal, self._territory.allocated()):
             if known.start <= address and address + size <= known.end:
                 return
-        raise MalformedError("memory of another call")
+        raise MalformedError("an access to the memory of another call")

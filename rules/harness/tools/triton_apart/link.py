@@ -29,7 +29,7 @@ class Link:
         """Send a message. Raises ValueError if it is too long or not JSON, and Gone."""
         data = json.dumps(message, separators=(",", ":")).encode()
         if len(data) > MOST_BYTES:
-            raise ValueError(f"{len(data)} bytes of arguments, at most {MOST_BYTES}")
+            raise ValueError(f"a request has {len(data)} bytes, more than {MOST_BYTES}")
         try:
             self._end.send(data)
         except OSError:

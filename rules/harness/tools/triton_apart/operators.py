@@ -96,8 +96,10 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
 
     def _allocated(self, func: Any, name: str, args: Sequence[Any], kwargs: Any) -> Tensor:
         on_host = kwargs.get("device") in {None, torch.device("cpu")}
-        if not on_host or kwargs.get("pin_memory"):
-            raise OperatorRefused(name, f"there is no {kwargs.get('device')} here")
+        if kwargs.get("pin_memory"):
+            raise OperatorRefused(name, "the cpu platform has no pinned memory")
+        if not on_host:
+            raise OperatorRefused(name, f"the cpu platform has no device {kwargs.get('device')}")
         like = func(*args, **{**kwargs, "device": "meta"})
         made = self._new(like)
         if name in _FILLED:
@@ -140,7 +142,7 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
     def _to_copy(self, source: Tensor, **how: Any) -> Tensor:
         dtype = how.get("dtype") or source.dtype
         if how.get("device") not in {None, torch.device("cpu")}:
-            raise OperatorRefused("_to_copy", f"there is no {how['device']} here")
+            raise OperatorRefused("_to_copy", f"the cpu platform has no device {how['device']}")
         if dtype != source.dtype and source.numel() > 1:
             raise _cast("_to_copy", source, dtype)
         format_ = how.get("memory_format") or torch.preserve_format

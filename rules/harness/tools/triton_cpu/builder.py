@@ -37,7 +37,7 @@ class UnsupportedOperationError(Exception):
 
     def __init__(self, operation: str, why: str = "its interpreter has no equivalent") -> None:
         self.operation = operation
-        super().__init__(f"the cpu platform does not run '{operation}' of Triton: {why}")
+        super().__init__(f"the cpu platform does not run Triton's '{operation}': {why}")
 
 
 def numpy_dtype(dtype: Any) -> Any:
@@ -297,7 +297,7 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
 
     def create_inline_asm(self, *_: Any) -> NoReturn:
         """Refuse: the assembly is a GPU's."""
-        raise UnsupportedOperationError("inline_asm_elementwise", "the assembly is a GPU's")
+        raise UnsupportedOperationError("inline_asm_elementwise", "it is assembly of a GPU")
 
     def create_extern_elementwise(
         self, _library: Any, _path: Any, symbol: Any, *_: Any

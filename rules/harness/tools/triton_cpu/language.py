@@ -116,7 +116,7 @@ def attribute(value: Any, name: str) -> Any:
     if type(name) is str and name in _attributes(type(value)):
         return getattr(value, name)
     what = value.__name__ if isinstance(value, type) else type(value).__name__
-    raise AttributeError(f"a kernel cannot ask a {what} for '{name}'")
+    raise AttributeError(f"a kernel cannot read the attribute '{name}' of a {what}")
 
 
 def has_attribute(value: Any, name: str) -> bool:

@@ -166,7 +166,9 @@ class HostFunction(jit.KernelInterface):  # type: ignore[misc]  # Triton has no 
         try:
             whole = [int(size) for size in sizes]
         except (TypeError, ValueError) as error:
-            raise LaunchError(f"{self.__name__}: a grid has integers, not {sizes}") from error
+            raise LaunchError(
+                f"{self.__name__}: the sizes of a grid are integers, not {sizes}"
+            ) from error
         whole += [1] * (3 - len(whole))
         if any(not 0 <= size <= most for size, most in zip(whole, GRID_LIMITS, strict=True)):
             raise LaunchError(

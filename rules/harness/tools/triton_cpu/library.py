@@ -225,4 +225,4 @@ def _definition(filename: str, line: int, name: str) -> ast.FunctionDef:
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             if first == line:
                 return node
-    raise KernelSourceError(f"{name}: a kernel must be in a file, the candidate's own")
+    raise KernelSourceError(f"{name}: a kernel must be in the candidate's own file")

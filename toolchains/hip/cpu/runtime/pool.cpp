@@ -87,7 +87,7 @@ uint32_t read_worker_count() {
   if (*end == '\0' && count >= 1 && count <= static_cast<long>(kMaxWorkers)) {
     return static_cast<uint32_t>(count);
   }
-  fprintf(stderr, "hipcpu: KABUILD_CPU_WORKERS is '%s', not a number from 1 to %u; ignored\n",
+  fprintf(stderr, "hipcpu: ignoring KABUILD_CPU_WORKERS: '%s' is not a number from 1 to %u\n",
           text, kMaxWorkers);
   return usable_processors();
 }

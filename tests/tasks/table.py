@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tests.tasks.declared import REPOSITORY, Declared, all_tasks
+from tests.tasks.headroom import headroom
 
 PAGE = REPOSITORY / "tasks" / "README.md"
 BEGIN = "<!-- made by: python -m tests.tasks.table -->\n"
@@ -20,8 +21,8 @@ def rendered(tasks: Sequence[Declared]) -> str:
     rows = [
         f"{len(tasks)} tasks: {said}; {experts} have an expert.",
         "",
-        "| family | task | pattern | bounded by | shapes from | expert |",
-        "|---|---|---|---|---|---|",
+        "| family | task | pattern | bounded by | shapes from | expert | of the roof |",
+        "|---|---|---|---|---|---|---|",
         *map(_row, tasks),
     ]
     return "\n".join(rows) + "\n"
@@ -40,8 +41,14 @@ def _row(task: Declared) -> str:
     bound = ", ".join(bound.removesuffix("-bound") for bound in task.bounds)
     models = ", ".join(task.models) or "round sizes"
     expert = "yes" if task.has_expert else ""
-    cells = (task.family, f"`{task.name}`", ", ".join(task.patterns), bound, models, expert)
+    known = headroom(task)
+    share = f"{_percent(known.given)} → {_percent(known.best)}" if known else ""
+    cells = (task.family, f"`{task.name}`", ", ".join(task.patterns), bound, models, expert, share)
     return f"| {' | '.join(cells)} |"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 if __name__ == "__main__":

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Self
 
+from kabuild.base.errors import StoreError
 from kabuild.base.seal import Seal, user_seal
 from kabuild.store.action_cache import ActionCache, DiskActionCache
-from kabuild.store.best_effort import BestEffort
 from kabuild.store.cas import Cas, DiskCas
 from kabuild.store.contents import BLOBS
 from kabuild.store.faults import writing
@@ -21,6 +22,29 @@ from kabuild.store.scratch import Scratch
 from kabuild.store.sealed_entry import Distrusted
 from kabuild.store.usage import Tally, Usage
 from kabuild.store.user_settings import read_user_settings
+
+
+class BestEffort:
+    """Warns the user once that a store cannot be written, however many writes fail.
+
+    For memories of files and builds, in a store that is read-only, full or another user's. Results
+    and their blobs do not belong here: a build that cannot store its results has failed.
+    """
+
+    def __init__(self) -> None:
+        self._guard = Lock()
+        self._told = False
+
+    @contextmanager
+    def __call__(self, warn: Callable[[str], None]) -> Iterator[None]:
+        """Turn the first StoreError of the body into a warning, and go on."""
+        try:
+            yield
+        except StoreError as error:
+            with self._guard:
+                first, self._told = not self._told, True
+            if first:
+                warn(f"{error.message}; nothing is remembered for the next build")
 
 
 @dataclass(frozen=True)

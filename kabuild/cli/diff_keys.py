@@ -6,7 +6,7 @@ import click
 
 from kabuild.report.why import render_differences
 from kabuild.store import Store
-from kabuild.store.blob_lookup import find_blob
+from kabuild.store.contents import find_blob
 
 
 @click.command("diff-keys")

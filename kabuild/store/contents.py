@@ -1,4 +1,7 @@
-"""The contents of a store: results, blobs and toolchains, with size and last use."""
+"""The contents of a store: results, blobs and toolchains, with size and last use.
+
+Users name a blob by a prefix of its hash.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kabuild.base.errors import Reason, UsageError
 from kabuild.base.reading import read_plain
+from kabuild.model.digest import Digest
 from kabuild.store.paths import TOOLCHAINS
 
 RESULTS = "ac"
 BLOBS = "cas"
 USED = "used"
 """A toolchain's file whose mtime is its last use, and which its users lock."""
+
+SHORTEST = 4
+"""Digits of a prefix by which users may name a blob."""
 
 _HEX = frozenset("0123456789abcdef")
 
@@ -66,6 +74,27 @@ def scan(root: Path) -> Contents:
         else:
             leftovers.append(item)
     return Contents(results, blobs, toolchains, tuple(leftovers))
+
+
+def find_blob(root: Path, prefix: str) -> Digest:
+    """The only blob of the store at ``root`` whose hash has this prefix. Raises UsageError."""
+    text = prefix.lower().partition("/")[0]
+    if len(text) < SHORTEST or not _HEX.issuperset(text):
+        raise UsageError(
+            Reason.BAD_FLAG,
+            f"'{prefix}' is not a valid key",
+            hint=f"a key is 64 hexadecimal digits, or at least its first {SHORTEST}",
+        )
+    shard = root / BLOBS / text[:2]
+    names = [n for n in os.listdir(shard) if n.startswith(text)] if shard.is_dir() else []  # noqa: PTH208
+    if len(names) != 1:
+        what = f"{len(names)} blobs begin with" if names else "nothing stored begins with"
+        raise UsageError(
+            Reason.BAD_FLAG,
+            f"{what} {prefix}",
+            hint="give more digits" if names else "'kabuild aquery' prints keys",
+        )
+    return Digest(names[0], (shard / names[0]).stat().st_size)
 
 
 def is_hash(name: str) -> bool:

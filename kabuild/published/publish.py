@@ -12,7 +12,7 @@ from kabuild.base.errors import BundleError, InfraError, Interrupted, KabuildErr
 from kabuild.bundle.archive import write_bundle
 from kabuild.bundle.collect import collect
 from kabuild.bundle.manifest import Manifest
-from kabuild.bundle.processor import instructions
+from kabuild.execution.host import instructions
 from kabuild.loading.request import Request
 from kabuild.model.gate_result import GateResult
 from kabuild.model.label import repository_of

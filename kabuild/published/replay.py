@@ -13,12 +13,11 @@ from kabuild.base.errors import BundleError, Reason, ToolchainError
 from kabuild.bundle.compare import Comparison, Word
 from kabuild.bundle.environment_diff import other_processor
 from kabuild.bundle.manifest import Manifest, Record
-from kabuild.bundle.processor import instructions
 from kabuild.bundle.replay import replay
 from kabuild.bundle.restore import Restored, restore
 from kabuild.bundle.verdicts import left_out
 from kabuild.execution import LocalStrategy
-from kabuild.execution.host import cpus
+from kabuild.execution.host import cpus, instructions
 from kabuild.loading.platform_index import PlatformIndex
 from kabuild.model.device import Devices
 from kabuild.model.event import EventSink, Warned

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kabuild.bundle.archive import open_bundle
-from kabuild.bundle.processor import instructions
+from kabuild.execution.host import instructions
 from kabuild.execution.inputs import TOOLCHAINS
 from kabuild.store.trees import read_directory
 from kabuild.toolchain.fingerprint import environment_fingerprint, hash_file

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kabuild.bundle.processor import instructions
+from kabuild.execution.host import instructions
 
 V3 = "sse4_2 avx avx2 fma f16c bmi1 bmi2"
 V4 = "avx512f avx512bw avx512cd avx512dq avx512vl"

@@ -1,15 +1,16 @@
-"""Running a bundle again."""
+"""Running a bundle again, with this machine's toolchains."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from random import Random
 
-from kabuild.base.errors import BundleError, Reason, ToolchainError
+from kabuild.base.errors import BundleError, Reason, ToolchainError, UsageError
 from kabuild.bundle.compare import Comparison, Word
 from kabuild.bundle.environment_diff import other_processor
 from kabuild.bundle.manifest import Manifest, Record
@@ -18,13 +19,15 @@ from kabuild.bundle.restore import Restored, restore
 from kabuild.bundle.verdicts import left_out
 from kabuild.execution import LocalStrategy
 from kabuild.execution.host import cpus, instructions
+from kabuild.loading import Loader, builtin_root, find_workspace, load_workspace
 from kabuild.loading.platform_index import PlatformIndex
+from kabuild.model.action import Toolchain
 from kabuild.model.device import Devices
 from kabuild.model.event import EventSink, Warned
 from kabuild.model.gate import Gate, Gates, Pick, choose, merged
 from kabuild.model.platform import CPU, Platform
+from kabuild.provision import declarations, provision
 from kabuild.published.origin import Origins, origins
-from kabuild.published.tools import machine_toolchains
 from kabuild.published.unpack import unpack
 from kabuild.sandbox import Spawner
 from kabuild.scheduler import FileLeases, pools_of
@@ -115,6 +118,31 @@ def replay_file(
         left_out(manifest, store.cas.get, known),
         tuple(record.label for record in manifest.records if not record.replayable),
     )
+
+
+@contextmanager
+def machine_toolchains(cwd: Path, store: Store) -> Iterator[Callable[[str], Toolchain]]:
+    """Finds toolchains by name: those of the workspace around ``cwd``, else kabuild's own.
+
+    Fetches pinned ones. Raises ToolchainError for an unknown name.
+    """
+    root = builtin_root()
+    with suppress(UsageError):
+        root = find_workspace(cwd)
+    known = {item.label.name: item for item in declarations(Loader(load_workspace(root)))}
+    found: dict[str, Toolchain] = {}
+    with provision(root, store, fetch=True, locked=False, consulted=lambda _: None) as resolve:
+
+        def find(name: str) -> Toolchain:
+            if name not in known:
+                raise ToolchainError(
+                    Reason.NO_TOOLCHAIN, f"no toolchain '{name}' in //toolchains/... here"
+                )
+            if name not in found:
+                found[name] = resolve(known[name], name=name)
+            return found[name]
+
+        yield find
 
 
 def _with_processor(restored: Restored, manifest: Manifest) -> Restored:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from kabuild.base.errors import Reason
-from kabuild.loading.glob import glob
-from kabuild.loading.package_files import PackageFiles
+from kabuild.loading.package_files import PackageFiles, glob
 from kabuild.model.action import Source
 from kabuild.rule.attr import AttributeProblem
 

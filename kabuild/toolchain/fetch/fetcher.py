@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 from kabuild.base.errors import KabuildError
 from kabuild.base.fs import remove_tree
@@ -31,6 +32,29 @@ PARALLEL = 5
 """Downloads at a time."""
 
 
+class Source(Protocol):
+    """A source of files: wheels, packages, or an archive with a URL."""
+
+    @property
+    def http(self) -> Http:
+        """How to download from ``urls``."""
+        ...
+
+    def find(self, requirement: str, machine: str) -> LockedFile:
+        """The file for a requirement on a kind of machine, for the lock.
+
+        Raises ToolchainError(FETCH_FAILED) if it cannot be found.
+        """
+        ...
+
+    def urls(self, file: LockedFile) -> Iterator[str]:
+        """The URLs of a locked file, best first; none if no index has it.
+
+        Raises ToolchainError(FETCH_FAILED) if no index answers.
+        """
+        ...
+
+
 @dataclass
 class Sources:
     """The sources of each kind of pin, as this machine is configured."""
@@ -45,7 +69,7 @@ class Sources:
         """The mirrors of the machine's apt."""
         return DebSource(apt_suites())
 
-    def of(self, pin: Fetched) -> PypiSource | DebSource | ArchiveSource:
+    def of(self, pin: Fetched) -> Source:
         """The source of a pin's files."""
         if pin.kind == "pypi":
             return self.pypi

@@ -2,7 +2,8 @@
 
 A call that finds the server away is tried again, a little later each time; so is one that was
 refused because there were too many at once, and then fewer are sent. A deadline is final: a server
-that is slow costs one timeout and no more.
+that is slow costs one timeout and no more. A call that is not wanted any more is ended by another
+thread, since the one that waits for it cannot look up.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
 import grpc
 
+from kabuild.base import threads
 from kabuild.base.canonical import message_field, text_field
 from kabuild.base.errors import Reason, RemoteError
 from kabuild.base.version import __version__
 from kabuild.remote.endpoint import Endpoint
-from kabuild.remote.watch import Watch
 from kabuild.remote.wave import Wave
 
 T = TypeVar("T")
@@ -36,7 +38,7 @@ LARGEST_MESSAGE = 16 << 20
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _POLL = 0.2
-"""Seconds between looks at whether the build was stopped."""
+"""Seconds between looks at whether the build was stopped, and whether calls are still wanted."""
 
 _METADATA = "build.bazel.remote.execution.v2.requestmetadata-bin"
 _PASSING = frozenset({"UNAVAILABLE", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL", "UNKNOWN"})
@@ -248,6 +250,51 @@ class Rpc:
             f"{call}: {status}: {said[:300]}" if said else f"{call}: {status}",
             status=status,
         )
+
+
+class Cancellable(Protocol):
+    """A call of gRPC's."""
+
+    def cancel(self) -> object:
+        """End it: who waits for it gets an error."""
+
+
+class Watch:
+    """Looks after any number of calls, with one thread; used from many."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._calls: dict[int, tuple[Cancellable, Callable[[], bool]]] = {}
+        self._thread: threading.Thread | None = None
+        self._closed = threading.Event()
+
+    def close(self) -> None:
+        """Look no more."""
+        self._closed.set()
+
+    @contextmanager
+    def over(self, call: Cancellable, unwanted: Callable[[], bool]) -> Iterator[None]:
+        """Cancel ``call`` during the body, once ``unwanted`` says so."""
+        with self._guard:
+            self._calls[id(call)] = call, unwanted
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._look, name="kabuild-watch", daemon=True
+                )
+                threads.start(self._thread)
+        try:
+            yield
+        finally:
+            with self._guard:
+                del self._calls[id(call)]
+
+    def _look(self) -> None:
+        while not self._closed.wait(_POLL):
+            with self._guard:
+                calls = [*self._calls.values()]
+            for call, unwanted in calls:
+                if unwanted():
+                    call.cancel()
 
 
 def _channel(endpoint: Endpoint) -> Any:

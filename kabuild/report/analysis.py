@@ -1,14 +1,18 @@
-"""The output of ``analyze``: memory accesses by line of source, and the most wasteful ones."""
+"""The output of ``analyze``: memory accesses by line of source, the most wasteful ones, and the
+modelled time.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kabuild.report.modelled import modelled_lines
 from kabuild.report.page.symbols import readable
 from kabuild.report.table import text_table
+from kabuild.report.times import nanoseconds
+
+NOT_MEASURED = "made of counts and published peaks; it is no measurement and never a score"
 
 _MOST_ROWS = 20
 _MOST_KERNELS = 5
@@ -17,6 +21,17 @@ _NUMBERS = frozenset({4, 5, 6})
 _MOST_NAME = 32
 _SECTOR = 32
 """Bytes of global memory that move at once."""
+
+_PARTS = {
+    "launch": "launches (assumed)",
+    "sectors": "L1",
+    "shared": "shared memory",
+    "special": "special functions",
+    "conversion": "conversions",
+    "integer": "integers",
+    "atomics": "atomic operations",
+    "exchanges": "wave operations",
+}
 
 
 def render_analysis(
@@ -46,6 +61,48 @@ def render_analysis(
         lines += ["", *_occupancy(occupancy)]
     lines += ["", *(f"  {line}" for line in _findings(analysis, warp))]
     return "\n".join(lines)
+
+
+def modelled_lines(call: Mapping[str, Any], arch: str) -> Iterator[str]:
+    """The modelled time of a counted call on one architecture, and what is not in it.
+
+    ``call`` is one of ``analysis.json``. Raises LookupError, TypeError.
+    """
+    times = call.get("modelled", {})
+    known = times.get(arch)
+    if known is None:
+        yield f"no modelled time on {arch}: {_unmodelled(call, times)}"
+        return
+    yield (
+        f"modelled on {arch} ({known['gpu']}): {nanoseconds(known['ns'])} for {call['config']}, "
+        f"{NOT_MEASURED}"
+    )
+    parts = sorted(known["parts"].items(), key=lambda part: -part[1])
+    yield f"  {', '.join(f'{_part(part)} {nanoseconds(ns)}' for part, ns in parts)}"
+    yield f"  not in it, as no peak is published: {', '.join(map(_part, known['left_out']))}"
+    if known["busy"] < known["processors"]:
+        yield (
+            f"  only {known['busy']} of {known['processors']} multiprocessors have a block: "
+            "kernels with fewer, larger blocks look slower than in larger configs"
+        )
+    if (cache := known["l2"]) is not None:
+        yield (
+            f"  L2 of {cache['mib']:g} MiB by estimate: serves {cache['hits']:.0%} of "
+            f"{cache['sectors_asked']:,} sectors; memory delivers {cache['bytes_read']:,} bytes "
+            f"and takes {cache['bytes_written']:,}"
+        )
+
+
+def _unmodelled(call: Mapping[str, Any], times: Mapping[str, Any]) -> str:
+    if not call["whole"]:
+        return "the counts are incomplete"
+    if not times:
+        return "only HIP kernels have one"
+    return f"its platform's peaks.toml does not have it; known: {', '.join(sorted(times))}"
+
+
+def _part(part: str) -> str:
+    return _PARTS.get(part, part)
 
 
 def _call(call: Mapping[str, Any], warp: int) -> list[str]:

@@ -1,7 +1,7 @@
 """Oracle and PyTorch baseline of the bn_relu_maxpool task."""
 
 import torch
-from torch.nn.functional import batch_norm, max_pool2d, unfold
+from torch.nn.functional import max_pool2d, unfold
 
 
 def inputs(config, generator):
@@ -30,8 +30,7 @@ def reference(x, scale, shift, images, channels, height, width, **_):
     return {"y": windows.amax(dim=1).reshape(images, channels, *size)}
 
 
-def baseline(x, scale, shift, channels, **_):
-    """PyTorch's own kernels: normalisation, ReLU in place, and pooling."""
-    zeros, ones = x.new_zeros(channels, dtype=scale.dtype), torch.ones_like(scale)
-    normal = batch_norm(x, zeros, ones, scale, shift, eps=0.0)
+def baseline(x, scale, shift, **_):
+    """The normalisation in float32, rounded; ReLU in place; and PyTorch's pooling."""
+    normal = torch.addcmul(shift[:, None, None], x, scale[:, None, None]).to(x.dtype)
     return {"y": max_pool2d(torch.relu_(normal), 3, 2, 1)}

@@ -88,6 +88,10 @@ class Double:
         )
         return Batch(outputs, *self._launcher.clock(self.program, len(inputs)))
 
+    @property
+    def spent_seconds(self) -> float:
+        return 0.0
+
     def repeat(self, inputs: Mapping[str, Tensor], calls: int) -> Batch:
         assert self.is_open
         outputs = [self._call(inputs) for _ in range(calls)][-1:]

@@ -6,16 +6,19 @@ from __future__ import annotations
 
 import math
 import os
+import time
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
 
 import pytest
-from judging_doubles import judge, side_of, softmax, steady
+from judging_doubles import Double, Doubles, judge, side_of, softmax, steady
 
 from truth.oracle import TaskFault  # isort: skip
 from perf import plausibility  # isort: skip
 from perf.baseline_fault import baseline_fault  # isort: skip
-from base.program import CandidateFault, MachineFault, Program  # isort: skip
+from base.program import CandidateFault, MachineFault, Program, Signature  # isort: skip
+from truth.side import Side  # isort: skip
 from terms.reasons import Reason  # isort: skip
 from base.spec import SpecError  # isort: skip
 
@@ -344,3 +347,16 @@ def test_all_calls_together_have_a_limit(tmp_path):
     assert (verdict.outcome, verdict.reason) == ("FAIL", "TIMEOUT")
     assert "of all its calls together" in verdict.detail
     assert launcher.opened.count("candidate") == 1
+
+
+@pytest.mark.parametrize(("requests", "refused"), [(0.0, False), (1.0, True)])
+def test_only_the_time_of_its_own_requests_counts(tmp_path, monkeypatch, requests, refused):
+    """The judge may take longer to verify a call than the call takes."""
+    monkeypatch.setattr(Double, "spent_seconds", property(lambda _: requests))
+    launcher, limit = Doubles({"candidate": softmax}), 0.2
+    program = Program("python", str(tmp_path / "kernel.py"), "kernel")
+    side = Side(launcher, program, Signature((), (), (), ()), total_seconds=limit)
+    with side.running():
+        time.sleep(1.5 * limit)
+    with pytest.raises(CandidateFault) if refused else nullcontext(), side.running():
+        pass

@@ -20,7 +20,6 @@ from perf.choice import COUNTED, EAGER, Choice, Looks
 from perf.chooser import LOOKS
 from perf.device_gate import DeviceGate
 from perf.gate import policy_of
-from perf.measure import running
 from terms.perf import PerfPolicy
 from terms.verdict import PASS, Verdict, canonical_json, number
 from truth import compiled_cache
@@ -61,7 +60,7 @@ def _on_host(spec: Spec, launcher: Launching, policy: PerfPolicy) -> dict[str, L
     drawn = policy.draw or secrets.randbits(48)
     looks = {}
     try:
-        with running(judge.baseline) as runner:
+        with judge.baseline.running() as runner:
             for config in spec.configs:
                 looks[config.name] = _look(judge, runner, config, drawn)
     except CandidateFault as fault:

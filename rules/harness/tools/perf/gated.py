@@ -118,13 +118,8 @@ class GatedMeter:
         """A fresh runner of a side, in the mode for ``config``, that ends with the block."""
         program = self._side(side, config)
         try:
-            with program.spending():
-                runner = program.open()
-                try:
-                    yield runner  # type: ignore[misc]
-                    runner.close()
-                finally:
-                    runner.kill()
+            with program.running() as runner:
+                yield runner  # type: ignore[misc]
         except CandidateFault as fault:
             if side == "baseline":
                 raise baseline_fault(self._judge.baseline.program, fault) from fault

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from base.program import Batch, CandidateFault, MachineFault
@@ -144,7 +143,7 @@ class Meter:
     ) -> Process:
         made = Process(side, number)
         try:
-            with running(self._side(side)) as runner:
+            with self._side(side).running() as runner:
                 for plan in plans:
                     self._time(made, runner, plan, calls[plan.config.name])
         except CandidateFault as fault:
@@ -230,15 +229,3 @@ class Meter:
 
 def _inputs(calls: Sequence[Call]) -> list[Tensors]:
     return [call.inputs for call in calls]
-
-
-@contextmanager
-def running(side: Side) -> Iterator[Running]:
-    """A fresh runner that ends with the block. Raises CandidateFault if it ends badly."""
-    with side.spending():
-        runner = side.open()
-        try:
-            yield runner
-            runner.close()
-        finally:
-            runner.kill()

@@ -142,6 +142,11 @@ class Runner:
         assert batch is not None
         return batch
 
+    @property
+    def spent_seconds(self) -> float:
+        """How long its requests have taken together, as far as the machine granted the time."""
+        return self._policy.life_seconds - self._left_seconds
+
     def repeat(self, inputs: Mapping[str, Tensor], calls: int) -> Batch:
         """Call the candidate ``calls`` times on the same inputs, in the same slot.
 
@@ -310,9 +315,10 @@ class Runner:
         **how: Any,
     ) -> Answer:
         patience, began = max(0.0, min(seconds, self._left_seconds)), GRANTED.now()
-        answer = self._conversation.ask(kind, expected, seconds=patience, doing=doing, **how)
-        self._left_seconds -= GRANTED.now() - began
-        return answer
+        try:
+            return self._conversation.ask(kind, expected, seconds=patience, doing=doing, **how)
+        finally:
+            self._left_seconds -= GRANTED.now() - began
 
     def _ask_to_load(
         self, kind: Kind, values: tuple[int, ...] = (), fds: Sequence[int] = ()

@@ -23,6 +23,10 @@ from truth.assessment import Tensors
 class Running(Protocol):
     """A runner process with one program in it, as the launcher hands it out."""
 
+    @property
+    def spent_seconds(self) -> float:
+        """How long its requests have taken together, as far as the machine granted the time."""
+
     def load(self, config: Config, slots: int) -> object:
         """Make ready for batches of up to ``slots`` calls of one config."""
 
@@ -103,7 +107,7 @@ class Side:
     ) -> Sequence[Tensors]:
         """The outputs of one batch. Raises CandidateFault and MachineFault."""
         try:
-            with self.spending():
+            with self._spending():
                 if self._runner is None:
                     self._runner = self.open()
                 if self._loaded != (config, len(inputs)):
@@ -138,7 +142,24 @@ class Side:
         return self._launcher.open(self._program, self._signature, policy)
 
     @contextmanager
-    def spending(self) -> Iterator[None]:
+    def running(self) -> Iterator[Running]:
+        """A fresh runner that ends with the block.
+
+        Its start and its requests count against the program, and nothing that the judge does in
+        between: drawing inputs and verifying outputs may take longer than the calls. Raises
+        CandidateFault, also if the runner ends badly.
+        """
+        with self._spending():
+            runner = self.open()
+        try:
+            yield runner
+            runner.close()
+        finally:
+            self._spent_seconds += runner.spent_seconds
+            runner.kill()
+
+    @contextmanager
+    def _spending(self) -> Iterator[None]:
         """Count the block's time against the program, as far as the machine granted it."""
         started = GRANTED.now()
         try:

@@ -36,24 +36,27 @@ def adam_8bit_kernel(
     roots = tl.load(second + i, mask=inside, other=0, eviction_policy="evict_first")
     old = tl.load(master + i, mask=inside, other=0.0, eviction_policy="evict_first")
     size = tl.load(first_scale + block, mask=known, other=0.0) * (1.0 / 127.0)
-    square = tl.load(second_scale + block, mask=known, other=0.0)
-    square = tl.maximum(square, 0.0) * (1.0 / 65025.0)
+    square = tl.maximum(tl.load(second_scale + block, mask=known, other=0.0), 0.0)
     gradient = gradient.to(tl.float32)
-    root = roots.to(tl.float32)
+    root = roots.to(tl.float32) * (1.0 / 255.0)
     m = beta1 * (steps.to(tl.float32) * size[:, :, None, None]) + (1.0 - beta1) * gradient
     v = beta2 * (root * root * square[:, :, None, None]) + (1.0 - beta2) * gradient * gradient
-    root = tl.sqrt(v)
-    tl.store(master_new + i, old * shrink - rate * m / (root * widen + eps), mask=inside)
     largest, highest = tl.reduce((tl.abs(m), v), 3, larger_of_both)
     largest, highest = tl.reduce((largest, highest), 2, larger_of_both)
     tl.store(first_scale_new + block, largest, mask=known)
     tl.store(second_scale_new + block, highest, mask=known)
+    # The quick root of a denormal is 0: blocks of such are lifted by 2^64, and roots by 2^32.
+    small = highest < 1e-30
+    root = tl.sqrt(v * tl.where(small, 1.8446744073709552e19, 1.0)[:, :, None, None])
+    back = widen * tl.where(small, 2.3283064365386963e-10, 1.0)[:, :, None, None]
+    tl.store(master_new + i, old * shrink - rate * m / (root * back + eps), mask=inside)
     # 127 / largest alone is infinite where largest is denormal.
     lift = tl.where(largest < 1e-20, 1.8446744073709552e19, 1.0)
     inverse = tl.where(largest > 0.0, 127.0 / (largest * lift), 0.0)
     # Roundings and conversions have few units; sums have many.
     steps = m * lift[:, :, None, None] * inverse[:, :, None, None] + ROUNDER
     tl.store(first_new + i, steps.to(tl.int32, bitcast=True).to(tl.int8), mask=inside)
+    highest *= tl.where(small, 1.8446744073709552e19, 1.0)
     inverse = tl.where(highest > 0.0, 255.0 / tl.sqrt(highest), 0.0)
     roots = root * inverse[:, :, None, None] + ROUNDER
     tl.store(second_new + i, roots.to(tl.int32, bitcast=True).to(tl.uint8), mask=inside)

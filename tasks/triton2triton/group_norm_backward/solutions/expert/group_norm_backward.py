@@ -65,9 +65,9 @@ def input_kernel(
     factor = tl.load(weight + first + channel, mask=channel < width, other=0.0).to(tl.float32)
     plain = tl.load(gradients + place, mask=seen, other=0.0) * factor[:, None]
     along = tl.load(products + place, mask=seen, other=0.0) * factor[:, None]
-    count = (width * pixels).to(tl.float32)
-    average = tl.sum(tl.sum(plain, axis=1), axis=0) / count
-    slope = tl.sum(tl.sum(along, axis=1), axis=0) / count
+    each = 1.0 / (width * pixels)
+    average = tl.sum(tl.sum(plain, axis=1), axis=0) * each
+    slope = tl.sum(tl.sum(along, axis=1), axis=0) * each
 
     centre = tl.load(mean + group)
     scale = tl.load(rstd + group)

@@ -12,7 +12,10 @@ from admission import gate as admission  # isort: skip
 from correctness import gate as correctness  # isort: skip
 from truth import sampling  # isort: skip
 from truth.draws import BLOCK, Draws  # isort: skip
-from truth.oracle import TaskFault  # isort: skip
+from truth.oracle import Oracle, TaskFault  # isort: skip
+from truth.assessment import Call  # isort: skip
+from truth.samples import Samples  # isort: skip
+from terms.tolerance import bounds  # isort: skip
 from truth.sampling import Levels  # isort: skip
 from base.spec import parse_spec  # isort: skip
 
@@ -342,3 +345,34 @@ def test_numbers_of_an_earlier_call_are_known_again_in_other_values():
 
     assert ask(wide, 4, b"one") == ask(torch.floor(fresh * 9), 9, b"two") == ""
     assert "correlate with those of an earlier call" in ask(narrow, 9, b"three")
+
+
+def halves_alike(levels):
+    return torch.cat([levels[: len(levels) // 2]] * 2)
+
+
+@pytest.mark.parametrize("tested", [slice(0, 256), slice(1100, 1356), slice(1792, 2048)])
+def test_a_stretch_is_compared_with_draws_far_outside_of_it(tested):
+    generator = torch.Generator().manual_seed(9)
+    for _ in range(50):
+        levels = torch.rand(2048, generator=generator, dtype=torch.float64)
+        assert sampling.far_complaint(levels, tested, [512, 1024], 0.0) == ""
+        said = sampling.far_complaint(halves_alike(levels), tested, [512, 1024], 0.0)
+        assert "pairs that are 1024 elements apart" in said
+
+
+@pytest.mark.parametrize("spoil", [None, halves_alike, lambda drawn: drawn.abs()])
+def test_a_stretch_of_a_large_output_is_tested_in_timed_calls(tmp_path, spoil):
+    spec = spec_of(tmp_path, "noise")
+    oracle = Oracle(spec.reference, spec.signature)
+    limits = bounds({"f32": {"atol": 0.0, "rtol": 0.0}})
+    config, said = spec.configs[0], ""
+    for seed in range(10):
+        samples = Samples(oracle, spec.signature, limits, {"y": "seed"}, most=1024)
+        inputs = oracle.inputs(config, torch.Generator().manual_seed(seed))
+        call = Call(config, "", inputs, oracle.expected(config, inputs))
+        drawn = call.expected["y"].float()
+        if spoil is not None:
+            drawn = spoil(drawn.flatten()).reshape(drawn.shape)
+        said = said or samples.complaint(call, "y", drawn)
+    assert bool(said) is (spoil is not None), said

@@ -20,7 +20,7 @@ from torch import Tensor
 from truth import comparison, distributions, tolerance
 from truth.comparison import Comparison
 from truth.oracle import Moved, Oracle, TaskFault, size
-from truth.samples import Samples
+from truth.samples import MOST_TIMED, Samples
 from truth.tolerance import Worst
 
 Tensors = Mapping[str, Tensor]
@@ -81,7 +81,12 @@ class _Compared:
 
 
 class Assessor:
-    """Judges outputs by one task's oracle and tolerances."""
+    """Judges outputs by one task's oracle and tolerances.
+
+    Args:
+        timed: whether outputs are those of timed calls, of which there are many: then sampled
+            outputs are tested in a stretch.
+    """
 
     def __init__(
         self,
@@ -92,6 +97,7 @@ class Assessor:
         *,
         factor: float = FACTOR,
         cap: float = CAP,
+        timed: bool = False,
     ) -> None:
         self._oracle = oracle
         self._signature = signature
@@ -105,7 +111,8 @@ class Assessor:
             raise TaskFault("reference.py has no function 'cdf', which sampled outputs need")
         self._factor = factor
         self._cap = cap
-        self.samples = Samples(oracle, signature, bounds, self.sampled)
+        most = MOST_TIMED if timed else 0
+        self.samples = Samples(oracle, signature, bounds, self.sampled, most)
 
     @property
     def sampled(self) -> Mapping[str, str]:

@@ -165,7 +165,12 @@ class Judge:
             ),
             oracle=oracle,
             assessor=Assessor(
-                oracle, spec.signature, limits, compare, factor=policy.baseline_factor
+                oracle,
+                spec.signature,
+                limits,
+                compare,
+                factor=policy.baseline_factor,
+                timed=timed,
             ),
             source=Seeds(spec.salt, digest, spec.gate),
             on_device=on_device,

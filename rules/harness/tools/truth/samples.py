@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -13,12 +14,15 @@ from terms.tolerance import Bound
 from torch import Tensor
 
 from truth import comparison, sampling
-from truth.draws import Draws
+from truth.draws import BLOCK, Draws
 from truth.oracle import Oracle, TaskFault, Tensors
 from truth.sampling import Levels
 
 CONVINCING = 256
 """How many draws it takes for their distribution to show that they were drawn."""
+
+MOST_TIMED = 1 << 20
+"""How many draws of an output are tested in a call that is timed, of which there are hundreds."""
 
 
 class Asked(Protocol):
@@ -42,6 +46,9 @@ class Samples:
 
     Args:
         seeds: the name of the seed input of each sampled output.
+        most: how many draws of an output are tested; 0 for all. Of a larger output it is a stretch,
+            chosen at random once for each size, and its pairs with draws further away. Impossible
+            values are found anywhere.
     """
 
     def __init__(
@@ -50,12 +57,15 @@ class Samples:
         signature: Signature,
         bounds: Mapping[str, Bound],
         seeds: Mapping[str, str],
+        most: int = 0,
     ) -> None:
         self._oracle = oracle
         self._signature = signature
         self._bounds = bounds
         self._seeds = seeds
         self._drawn = {name: Draws() for name in seeds}
+        self._most = most
+        self._stretches: dict[int, slice] = {}
 
     def complaint(self, asked: Asked, name: str, got: Tensor) -> str:
         """What is wrong with one output of a call; empty if nothing is. Raises TaskFault."""
@@ -65,7 +75,9 @@ class Samples:
         if said := self._single(asked.config, name, levels, got):
             return said
         tolerance = self._tolerance(asked.config, name)
-        return self._drawn[name].complaint(got, levels, self._seed(asked, name), tolerance)
+        tested = self._stretch(got.numel())
+        values, part = got.reshape(-1)[tested], levels.part(tested)
+        return self._drawn[name].complaint(values, part, self._seed(asked, name), tolerance)
 
     def convincing(self, asked: Asked, name: str, got: Tensor) -> bool:
         """Whether the draws are right, and too many to be right by chance. Raises TaskFault."""
@@ -101,10 +113,25 @@ class Samples:
                 f"{len(impossible)} of {got.numel()} elements have impossible values; first at "
                 f"[{', '.join(map(str, first))}]: {got[first].item():.6g}"
             )
+        tolerance, level = self._tolerance(config, name), levels.level.reshape(-1)
+        tested = self._stretch(level.numel())
+        part = level[tested]
         distances = sampling.lags(got.shape)
-        return sampling.complaint(
-            levels.level.reshape(-1), distances, self._tolerance(config, name)
-        )
+        near = [distance for distance in distances if sampling.has_pairs(part.numel(), distance)]
+        said = sampling.complaint(part, near, tolerance)
+        far = [distance for distance in distances if distance not in near]
+        return said or sampling.far_complaint(level, tested, far, tolerance)
+
+    def _stretch(self, count: int) -> slice:
+        """Which of an output's draws are tested: whole blocks, counted from its end."""
+        if not self._most or count <= self._most:
+            return slice(0, count)
+        known = self._stretches.get(count)
+        if known is None:
+            spare = random.SystemRandom().randrange((count - self._most) // BLOCK + 1)
+            end = count - spare * BLOCK
+            known = self._stretches[count] = slice(end - self._most, end)
+        return known
 
     def _levels(self, asked: Asked, name: str, got: Tensor) -> Levels | str:
         """The levels of one output, or why there are none.

@@ -69,6 +69,11 @@ class Levels:
         excused = count and total * _surprise(count / total, tolerance) < -math.log(REFUSED)
         return self.absent if excused else self.absent | void
 
+    def part(self, which: slice) -> Levels:
+        """The levels of a stretch of the draws, in order."""
+        parts = (self.low, self.high, self.level, self.absent)
+        return Levels(*(whole.reshape(-1)[which] for whole in parts))
+
     @property
     def bits(self) -> Tensor:
         """How surprising each value is, in bits: the negative log2 of its probability."""
@@ -80,7 +85,12 @@ def lags(shape: Sequence[int]) -> list[int]:
     count = math.prod(shape)
     strides = {math.prod(shape[axis + 1 :]) for axis in range(len(shape))}
     powers = {1 << power for power in range(count.bit_length())}
-    return sorted(lag for lag in strides | powers if count // (2 * lag) * lag >= SMALLEST)
+    return sorted(lag for lag in strides | powers if has_pairs(count, lag))
+
+
+def has_pairs(count: int, distance: int) -> bool:
+    """Whether ``count`` draws have enough pairs ``distance`` elements apart to test them."""
+    return count // (2 * distance) * distance >= SMALLEST
 
 
 def complaint(levels: Tensor, distances: Sequence[int], tolerance: float) -> str:
@@ -114,6 +124,27 @@ def complaint(levels: Tensor, distances: Sequence[int], tolerance: float) -> str
             )
     if distance := _recurring(levels, REFUSED / 2):
         return f"the draws depend on each other: they correlate with those {distance} elements on"
+    return ""
+
+
+def far_complaint(levels: Tensor, tested: slice, distances: Sequence[int], tolerance: float) -> str:
+    """Evidence that a stretch of draws depends on draws far outside of it; empty if none does.
+
+    Args:
+        levels: the levels of all draws, in order.
+        tested: the stretch.
+        distances: distances, in elements, at which draws must be independent.
+    """
+    for distance in distances:
+        first = tested.start if tested.stop + distance <= len(levels) else tested.start - distance
+        first = max(0, min(first, len(levels) - distance))
+        count = min(tested.stop - tested.start, len(levels) - distance - first, distance)
+        one = levels[first : first + count]
+        other = levels[first + distance : first + distance + count]
+        if related(one, other, tolerance, REFUSED / (4 * len(distances))):
+            return (
+                f"the draws depend on each other: {count} pairs that are {distance} elements apart"
+            )
     return ""
 
 

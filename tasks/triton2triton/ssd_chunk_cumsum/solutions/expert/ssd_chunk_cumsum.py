@@ -1,0 +1,47 @@
+"""Steps and summed decays: a program takes a chunk of several heads, which are neighbours in dt.
+
+So a sector that is read serves all its heads, and rows of the results are written as a whole.
+"""
+
+import triton
+import triton.language as tl
+
+MOST_HEADS = 8
+ELEMENTS_A_WARP = 512
+
+
+@triton.jit
+def chunk_cumsum_kernel(
+    dt, a, bias, delta, total, low, high, chunks, size, heads, parts,
+    HEADS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    # The parts of a chunk's heads are neighbours, as in dt.
+    program = tl.program_id(0)
+    chunk = program // parts % chunks
+    sequence = program // parts // chunks
+    head = program % parts * HEADS + tl.arange(0, HEADS)
+    time = tl.arange(0, BLOCK)
+    known = head < heads
+    inside = known[:, None] & (time < size)[None, :]
+    first = (sequence * chunks + chunk).to(tl.int64) * size * heads
+    value = tl.load(dt + first + time[None, :] * heads + head[:, None], mask=inside, other=0.0)
+    shift = tl.load(bias + head, mask=known, other=0.0)
+    rate = tl.load(a + head, mask=known, other=0.0)
+    u = value.to(tl.float32) + shift[:, None]
+    step = tl.maximum(u, 0.0) + tl.log(1.0 + tl.exp(-tl.abs(u)))
+    step = tl.minimum(tl.maximum(step, low), high)
+    line = (sequence * heads + head).to(tl.int64) * chunks + chunk
+    place = line[:, None] * size + time[None, :]
+    tl.store(delta + place, step, mask=inside)
+    tl.store(total + place, tl.cumsum(step * rate[:, None], axis=1), mask=inside)
+
+
+def ssd_chunk_cumsum(dt, a, bias, delta, total, *, low, high, batch, chunks, size, heads):
+    """Write steps and their decays, summed up within chunks of dt [batch, chunks * size, heads]."""
+    block = triton.next_power_of_2(size)
+    together = min(triton.next_power_of_2(heads), MOST_HEADS)
+    parts = triton.cdiv(heads, together)
+    chunk_cumsum_kernel[(batch * chunks * parts,)](
+        dt, a, bias, delta, total, low, high, chunks, size, heads, parts,
+        HEADS=together, BLOCK=block, num_warps=max(1, together * block // ELEMENTS_A_WARP),
+    )  # fmt: skip

@@ -33,7 +33,8 @@ demo: setup
 	$(VENV)/bin/kabuild test //tasks/... --test_tag_filters=starter
 
 # The history of a task has this order.
-OURS := $(addprefix results/,cpu/expert.kab cpu/tuner.kab h200/expert.kab)
+OURS := $(addprefix results/,cpu/expert.kab cpu/tuner.kab h200/expert.kab h200/hip.kab \
+        h200/triton.kab)
 site: setup
 	@mkdir -p out
 	$(VENV)/bin/kabuild site $(OURS) -o out/site --title='kabuild: CPU and H200'

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from kabuild.base.errors import LoadError, Position, Reason
+from kabuild.base.printing import in_line
 from kabuild.base.reading import read_plain
+from kabuild.model.label import names_package
 
 SCHEMA = 1
 MOST_BYTES = 64 << 20
@@ -159,7 +161,7 @@ def read_import_lock(path: Path, shown: str) -> ImportLock:
             _text(head, "adapter"),
             _text(head, "commit", ""),
             Terms(_text(terms, "licence"), terms["redistribute"] is True, _text(terms, "note", "")),
-            dict(_cut(text, headers)),
+            _parts(_cut(text, headers), shown),
         )
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise _bad(Position(shown), f"the lock cannot be read: {_said(error)}") from None
@@ -175,6 +177,20 @@ def _cut(text: str, headers: list[int]) -> Iterator[tuple[str, tuple[int, str]]]
             raise ValueError(f"the task at line {line} does not begin with its name")
         yield name[1], (line, part)
         line += part.count("\n")
+
+
+def _parts(cut: Iterable[tuple[str, tuple[int, str]]], shown: str) -> Mapping[str, tuple[int, str]]:
+    """The tasks by name. A name becomes a path below ``out/``, so it must be a package's."""
+    parts: dict[str, tuple[int, str]] = {}
+    for name, (line, part) in cut:
+        if not names_package(name):
+            what = f"'{in_line(name)[:200]}' is not a valid name of a task"
+            raise _bad(Position(shown, line), what)
+        if name in parts:
+            what = f"two tasks are called '{name}'; the other one is at line {parts[name][0]}"
+            raise _bad(Position(shown, line), what)
+        parts[name] = line, part
+    return parts
 
 
 def _text(table: Mapping[str, Any], key: str, default: str | None = None) -> str:

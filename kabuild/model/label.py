@@ -145,9 +145,10 @@ class Pattern:
 
 
 def names_package(path: str) -> bool:
-    """Whether a directory, relative to the workspace, can be a package."""
+    """Whether a path, relative to the workspace or to an external repository, can be a package."""
     try:
         _check_package(path, path)
+        _check_length(path, path)
     except UsageError:
         return False
     return not path.startswith("@")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
+from kabuild.base.errors import Reason, UsageError
 from kabuild.base.fs import is_inside
 from kabuild.base.own_files import write_own
 from kabuild.base.reading import read_plain
@@ -20,8 +21,15 @@ _MARK = ".key"
 
 
 def view_of(out: Path, label: Label) -> Path:
-    """The path of an action's outputs: ``out/tasks/hip2hip/softmax/softmax.perf``."""
-    return out / label.package / label.name
+    """The path of an action's outputs: ``out/tasks/hip2hip/softmax/softmax.perf``.
+
+    Raises UsageError for a label that leaves ``out/``, whoever made it.
+    """
+    path = f"{label.package}/{label.name}" if label.package else label.name
+    if not is_inside(path):
+        what = f"'{label}' is not a valid label: its outputs would lie outside of out/"
+        raise UsageError(Reason.BAD_LABEL, what)
+    return out / path
 
 
 def last_key(out: Path, label: Label) -> Digest | None:

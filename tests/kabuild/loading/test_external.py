@@ -239,6 +239,42 @@ def test_a_lock_of_other_types_is_refused_or_read(imported: Project, key: str, v
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        *("../../OUT", "/etc", "a/../../b", "a//b", "level1/1_A/", ".hidden/a"),
+        *("a b", "a#2", "a:b", "@b/c", "red\x1b[31m", "x" * 201, "/".join(["x" * 99] * 11)),
+    ],
+)
+def test_a_task_has_the_name_of_a_package_whatever_is_asked_for(
+    imported: Project, name: str
+) -> None:
+    """It becomes a path below out/."""
+    _with('name = "level1/2_B"', f'name = "{name}"')(imported)
+
+    for ask in ("@kb//...", "@kb//level1/1_A", "@kb//level2/..."):
+        with pytest.raises(LoadError, match=r"imports/kb\.lock\.toml:16: '.*' is not a valid") as e:
+            expand(imported.loader(), [ask])
+        assert e.value.reason is Reason.BAD_LOCK
+        assert "\x1b" not in str(e.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["a", "level1/2_B.perf", "x" * 200, "/".join(["x" * 99] * 9), "1=+-"]
+)
+def test_tasks_may_have_any_name_that_a_package_may_have(imported: Project, name: str) -> None:
+    _with('name = "level1/2_B"', f'name = "{name}"')(imported)
+
+    assert f"@kb//{name}" in names(imported.loader(), "@kb//...")
+
+
+def test_two_tasks_of_one_name_are_an_error(imported: Project) -> None:
+    _with('name = "level1/2_B"', 'name = "level1/1_A"')(imported)
+
+    with pytest.raises(LoadError, match=r"lock\.toml:16: two tasks are called 'level1/1_A'; .* 7"):
+        expand(imported.loader(), ["@kb//level2/..."])
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"", "it has no 'schema'"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kabuild.base.errors import Reason, UsageError
 from kabuild.model.digest import Digest
 from kabuild.model.graph import ActionGraph
 from kabuild.model.label import Label
@@ -41,6 +42,27 @@ def test_views_show_outputs_and_follow_changes(tmp_path: Path) -> None:
     write_views(tmp_path, [result_with("kernel.so", b"new")], link)
     assert (folder / "kernel.so").read_bytes() == b"new"
     assert not (folder / "a").exists()
+
+
+@pytest.mark.parametrize(
+    "label", [Label("@kb/../../x", "x"), Label("/etc", "x"), Label("a", "../../x"), Label("", "..")]
+)
+def test_nothing_is_shown_outside_of_out(tmp_path: Path, label: Label) -> None:
+    out = tmp_path / "ws/out"
+
+    with pytest.raises(UsageError, match="would lie outside of out/") as caught:
+        write_views(out, [replace(result_with("x", b"new"), label=label)], lambda *_: None)
+
+    assert caught.value.reason is Reason.BAD_LABEL
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("label", [Label("@kb/a/b", "b.perf#2"), Label("", "x"), LABEL])
+def test_labels_of_any_root_are_shown_in_out(tmp_path: Path, label: Label) -> None:
+    shown = view_of(tmp_path, label)
+
+    assert shown.resolve().is_relative_to(tmp_path)
+    assert shown.name == label.name
 
 
 def test_what_a_killed_build_left_half_done_is_removed(tmp_path: Path) -> None:

@@ -44,7 +44,8 @@ def conclude(prepared: Prepared, execution: Execution, cas: Cas) -> Settled:
                 Reason.OUTPUT_MISSING, f"{action.label} passed without making '{lacking}'"
             )
         return Settled(action.label, Outcome.DONE, prepared.key, result, verdict=verdict)
-    if not problem and (lacking := _lacking(action, result)):
+    lacking = "" if problem else _lacking(action, result)
+    if lacking:
         problem = f"the command succeeded but did not make '{lacking}'"
     if problem and action.facts:
         if not execution.fault and result.exit_code == DECLARED_WRONGLY:
@@ -53,7 +54,9 @@ def conclude(prepared: Prepared, execution: Execution, cas: Cas) -> Settled:
         raise _crashed(action, problem, result, cas)
     if problem:
         message = "\n".join(filter(None, (problem, marked(tail(result.stderr, cas)))))
-        return Settled(action.label, Outcome.FAILED, prepared.key, result, message=message)
+        return Settled(
+            action.label, Outcome.FAILED, prepared.key, result, message=message, lacking=lacking
+        )
     facts = read_facts(action, result, cas)
     return Settled(action.label, Outcome.DONE, prepared.key, result, facts=facts)
 

@@ -79,6 +79,8 @@ class Settled:
         verdict: for gates.
         facts: the action's own report; see ``Action.facts``.
         message: what went wrong; or that a gate is flaky, if several runs gave different verdicts.
+        lacking: the output that a command did not make although it ended well. If a tool of ours
+            ran foreign code, that code ended the process: ``sys.exit(0)`` is no error to Python.
         fault: the infrastructure failure, machine-readable, such as ``NO_DEVICE``.
         remote: whether a worker of a fleet ran it.
         stopped_by: the action that is the root cause why this one did not run.
@@ -92,6 +94,7 @@ class Settled:
     seconds: float = 0.0
     verdict: GateVerdict | None = None
     message: str = ""
+    lacking: str = ""
     fault: str = ""
     stopped_by: Label | None = None
     remote: bool = False

@@ -106,6 +106,8 @@ def run_tool(
     if item.outcome in {Outcome.INFRA, Outcome.CANCELLED}:
         raise InfraError(Reason.ACTION_CRASHED, item.message or "interrupted")
     file = item.result.file(FACTS) if item.result and item.outcome is Outcome.DONE else None
+    if item.lacking:
+        raise refused(model, "the model's code ended the process, as sys.exit() does")
     if file is None:
         why = item.message.strip().partition("\n")[0] or "it ended without a result"
         raise refused(model, f"the model cannot be run: {why}")

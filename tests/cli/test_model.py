@@ -129,6 +129,15 @@ def test_facts_of_another_form_are_refused(place: CliWorkspace) -> None:
     assert "Traceback" not in ran.err
 
 
+def test_a_file_that_ends_the_process_is_told_so(place: CliWorkspace) -> None:
+    place.write("ends.py", "import sys\nsys.exit(0)\n")
+
+    ran = place.run("model", "profile", "ends.py")
+
+    assert ran.code == 1
+    assert "ends.py: the model's code ended the process, as sys.exit() does\n" in ran.err
+
+
 def test_a_path_that_is_no_model_file_is_a_usage_error(place: CliWorkspace) -> None:
     missing = place.run("model", "profile", "none.py")
     assert (missing.code, "none.py" in missing.err) == (2, True)

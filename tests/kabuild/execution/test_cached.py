@@ -281,6 +281,7 @@ def test_a_command_must_make_its_outputs(world: World) -> None:
 
     assert settled.outcome is Outcome.FAILED
     assert settled.message == "the command succeeded but did not make 'header.pch'"
+    assert settled.lacking == "header.pch"
 
 
 def test_a_stopped_command_failed(world: World) -> None:

@@ -17,7 +17,7 @@ from kabuild.imports.adapter import Adapter, Listed
 from kabuild.imports.checkout import check_commit
 from kabuild.imports.lock_text import Facts, lock_text, toml
 from kabuild.loading import Loader, Package, load_workspace
-from kabuild.loading.external import MOST_BYTES
+from kabuild.loading.checkout import MOST_BYTES
 from kabuild.loading.repository import Repository
 from kabuild.loading.request import Request
 from kabuild.model.action import Source

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from kabuild.base.errors import KabuildError, LoadError, LoadErrors, Position, Reason, UsageError
-from kabuild.base.fs import is_inside
-from kabuild.base.reading import read_plain
 from kabuild.base.suggest import suggest
 from kabuild.loading.attributes import AttributeReader
 from kabuild.loading.build_file import Package
+from kabuild.loading.checkout import Checkout
 from kabuild.loading.import_lock import ImportLock, LockedTask, read_import_lock
 from kabuild.loading.repository import Repository
 from kabuild.loading.rule_index import RuleIndex
@@ -27,9 +26,6 @@ from kabuild.model.label import Label, repository_of, show_package
 from kabuild.model.target import Target
 from kabuild.rule.attr import AttributeProblem, PathStep
 from kabuild.rule.rule import Rule
-
-MOST_BYTES = 64 << 20
-"""Bytes of one original file."""
 
 FindShared = Callable[[str], Source | None]
 """Finds a file or directory below ``rules``: the workspace's own, or kabuild's."""
@@ -195,11 +191,10 @@ def check_originals(repository: Repository, task: LockedTask) -> None:
             position=repository.position,
             hint="get it, or correct the path in WORKSPACE.toml",
         )
+    checkout = Checkout(repository.path)
     for path, sha256 in task.files.items():
         try:
-            if not is_inside(path):
-                raise OSError("it leaves the checkout")
-            found = hashlib.sha256(read_plain(repository.path / path, MOST_BYTES)).hexdigest()
+            found = hashlib.sha256(checkout.read(path)).hexdigest()
         except OSError as error:
             problem = f"{repository.shown}/{path} cannot be read: {error.strerror or error}"
         else:

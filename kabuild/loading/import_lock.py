@@ -123,7 +123,7 @@ class ImportLock:
                 origin=_text(table, "origin", ""),
                 kind=_text(table, "kind", ""),
                 tags=tuple(_each_text(table.get("tags", []), "tags")),
-                left_out=LeftOut(_text(absent, "reason"), _text(absent, "why")) if absent else None,
+                left_out=_left_out(absent) if absent else None,
                 position=position,
                 _attrs=attrs,
             )
@@ -160,7 +160,7 @@ def read_import_lock(path: Path, shown: str) -> ImportLock:
             shown,
             _text(head, "adapter"),
             _text(head, "commit", ""),
-            Terms(_text(terms, "licence"), terms["redistribute"] is True, _text(terms, "note", "")),
+            _terms(terms),
             _parts(_cut(text, headers), shown),
         )
     except (KeyError, TypeError, ValueError, RecursionError) as error:
@@ -191,6 +191,16 @@ def _parts(cut: Iterable[tuple[str, tuple[int, str]]], shown: str) -> Mapping[st
             raise _bad(Position(shown, line), what)
         parts[name] = line, part
     return parts
+
+
+def _terms(table: Mapping[str, Any]) -> Terms:
+    licence, note = _text(table, "licence"), _text(table, "note", "")
+    return Terms(in_line(licence), table["redistribute"] is True, in_line(note))
+
+
+def _left_out(table: Mapping[str, Any]) -> LeftOut:
+    """As the lock says it, in single lines that are safe to print."""
+    return LeftOut(in_line(_text(table, "reason")), in_line(_text(table, "why")))
 
 
 def _text(table: Mapping[str, Any], key: str, default: str | None = None) -> str:

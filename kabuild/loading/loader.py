@@ -14,6 +14,7 @@ from kabuild.base.errors import (
     Reason,
     UsageError,
 )
+from kabuild.base.fs import is_inside
 from kabuild.base.printing import escaped
 from kabuild.base.suggest import suggest, suggest_path
 from kabuild.loading.attributes import AttributeReader
@@ -166,9 +167,12 @@ class Loader:
 
     def _shared(self, path: str) -> Source | None:
         """A file or directory ``//rules/...``: the workspace's, or else kabuild's."""
-        for root, base in self._search(path.removeprefix("//")):
-            if (base / path.removeprefix("//")).exists():
-                return Source(path.removeprefix("//"), root)
+        file = path.removeprefix("//")
+        if not file.startswith("rules/") or not is_inside(file):
+            return None
+        for root, base in self._search(file):
+            if (base / file).exists():
+                return Source(file, root)
         return None
 
     def _leave_out(self, directory: str, error: OSError) -> None:

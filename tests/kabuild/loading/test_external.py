@@ -10,6 +10,7 @@ import pytest
 from kabuild.analysis.query import query_labels
 from kabuild.base.errors import KabuildError, LoadError, Reason, UsageError
 from kabuild.loading import Loader, expand
+from kabuild.loading.import_lock import LeftOut
 from kabuild.model.action import Source
 from kabuild.model.label import Label
 from tests.kabuild.conftest import Project
@@ -154,7 +155,13 @@ def _with(text: str, by: str) -> Callable[[Project], None]:
             Reason.MISSING_FILE,
             "no file",
         ),
-        (_with('{ "src', '{ "../src'), "@kb//...", LoadError, Reason.MISSING_FILE, "leaves the ch"),
+        (
+            _with('{ "src', '{ "../src'),
+            "@kb//...",
+            LoadError,
+            Reason.MISSING_FILE,
+            "outside of the ch",
+        ),
     ],
 )
 def test_mistakes(
@@ -265,6 +272,51 @@ def test_tasks_may_have_any_name_that_a_package_may_have(imported: Project, name
     _with('name = "level1/2_B"', f'name = "{name}"')(imported)
 
     assert f"@kb//{name}" in names(imported.loader(), "@kb//...")
+
+
+def test_why_a_task_is_left_out_is_one_line_that_is_safe_to_print(imported: Project) -> None:
+    _with("NEEDS_PACKAGE", r"\u001b[31mRED")(imported)
+    _with("imports einops", r"a\n::error::x\u001b[2J")(imported)
+    loader = imported.loader()
+
+    absent = loader.external.lock("kb").task("level2/9_Z").left_out
+
+    assert absent == LeftOut(r"\u001b[31mRED", r"a ::error::x\u001b[2J")
+    with pytest.raises(UsageError, match=r"was not imported: \\u001b\[31mRED") as caught:
+        loader.package("@kb/level2/9_Z")
+    assert caught.value.hint == r"a ::error::x\u001b[2J"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["//rules/../../secret", "//../secret", "//WORKSPACE.toml", "//mine/BUILD.toml", "///etc"],
+)
+def test_a_lock_names_shared_files_of_rules_only(imported: Project, path: str) -> None:
+    imported.write("../secret", "secret")
+    imported.task("mine")
+    _with("//rules/shared.py", path)(imported)
+    loader = imported.loader()
+
+    with pytest.raises(LoadError, match=f"no file '{path}' in the task 'level1/1_A'") as caught:
+        loader.check(expand(loader, ["@kb//..."]))
+
+    assert caught.value.reason is Reason.MISSING_FILE
+
+
+def test_a_link_out_of_the_checkout_is_no_original(imported: Project) -> None:
+    imported.write("../secret", TEXT)
+    path = imported.root / "../kb/src/level1/1_A.py"
+    path.unlink()
+    path.symlink_to("../../../secret")
+    loader = imported.loader()
+
+    with pytest.raises(LoadError, match=r"1_A\.py cannot be read: lies outside of the checkout"):
+        loader.check(expand(loader, ["@kb//level1/1_A"]))
+
+    (imported.root / "../kb/src/copy.py").write_text(TEXT)
+    path.unlink()
+    path.symlink_to("../copy.py")
+    loader.check(expand(loader, ["@kb//level1/1_A"]))
 
 
 def test_two_tasks_of_one_name_are_an_error(imported: Project) -> None:

@@ -9,6 +9,7 @@ import click
 
 from kabuild.base.errors import ExitCode, Reason, UsageError
 from kabuild.base.fs import atomic_write
+from kabuild.base.printing import in_line
 from kabuild.cli.flags import KeyFlags, RunFlags
 from kabuild.cli.options import argument, flag, takes
 from kabuild.cli.prove import prove
@@ -106,7 +107,7 @@ def _checkout(text: str) -> Path:
 def _is_current(root: Path, name: str, options: ImportFlags) -> bool:
     repository = _repository(root, name)
     adapter = find_adapter(root, repository.adapter)
-    Loader(load_workspace(root)).external.lock(name)  # raises for an invalid one
+    before = Loader(load_workspace(root)).external.lock(name)  # raises for an invalid one
     captured = _capture(root, repository, adapter, options)
     if captured.text == (root / repository.lock).read_text():
         click.echo(f"{repository.lock}: up to date")
@@ -115,6 +116,9 @@ def _is_current(root: Path, name: str, options: ImportFlags) -> bool:
         f"{repository.lock}: stale\n  update it: "
         f"kabuild import {repository.adapter} {repository.shown}"
     )
+    for task in sorted(captured.left_out.keys() & {*before.names()}):
+        absent = captured.left_out[task]
+        click.echo(f"  no longer imported: {task}: {absent.reason}  {absent.why}")
     return False
 
 
@@ -131,11 +135,13 @@ def _tell(repository: Repository, adapter: Adapter, captured: Captured) -> None:
     terms = adapter.terms
     passed_on = "may" if terms.redistribute else "may not"
     click.echo(f"@{repository.name}: {captured.imported} of {total} tasks imported")
-    click.echo(f"  licence: {terms.licence}; bundles {passed_on} include its files")
+    click.echo(f"  licence: {in_line(terms.licence)}; bundles {passed_on} include its files")
     if terms.note:
-        click.echo(f"  {terms.note}")
+        click.echo(f"  {in_line(terms.note)}")
     for reason, count in sorted(captured.classes.items()):
         click.echo(f"  left out: {count} {reason}")
+    if captured.left_out:
+        click.echo(f"  each with its reason: kabuild import --list @{repository.name}")
 
 
 def _list(root: Path, name: str) -> None:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from kabuild.base.bounded_json import read_json
-from kabuild.base.errors import InfraError, LoadError, Position, Reason
-from kabuild.base.reading import read_plain
+from kabuild.base.errors import InfraError, Interrupted, Position, Reason
 from kabuild.builder import Builder
-from kabuild.imports.adapter import Adapter, Listed
+from kabuild.imports.adapter import UNREADABLE, Adapter, Listed, unreadable
 from kabuild.imports.checkout import check_commit
-from kabuild.imports.lock_text import Facts, lock_text, toml
+from kabuild.imports.facts import Facts, left_out, read_facts
+from kabuild.imports.lock_text import KIND, lock_text, task_text
 from kabuild.loading import Loader, Package, load_workspace
-from kabuild.loading.checkout import MOST_BYTES
+from kabuild.loading.checkout import Checkout
+from kabuild.loading.import_lock import LeftOut
 from kabuild.loading.repository import Repository
 from kabuild.loading.request import Request
 from kabuild.model.action import Source
@@ -26,8 +25,9 @@ from kabuild.model.result import Outcome, Settled
 from kabuild.model.target import Target
 from kabuild.pipeline import Summary, plan, settle
 
-KIND = "capture"
+CAPTURE = "capture"
 FACTS = "facts.json"
+FAILED = "CAPTURE_FAILED"
 _MOST_FACTS = 4 << 20
 
 
@@ -43,35 +43,60 @@ class Captured:
 
     text: str
     imported: int
-    left_out: Mapping[str, tuple[str, str]] = field(hash=False)
+    left_out: Mapping[str, LeftOut] = field(hash=False)
 
     @property
     def classes(self) -> Mapping[str, int]:
         """How many tasks were left out, by class."""
-        return Counter(reason for reason, _ in self.left_out.values())
+        return Counter(absent.reason for absent in self.left_out.values())
 
 
 def capture(
-    workspace: Path, repository: Repository, adapter: Adapter, request: Request, builds: Builder
+    workspace: Path,
+    repository: Repository,
+    adapter: Adapter,
+    request: Request,
+    builds: Builder,
 ) -> Captured:
     """Run all captures that are not cached; returns the results.
 
-    Raises LoadError for a checkout of another commit, InfraError if the machine failed.
+    Raises UsageError for another checkout, LoadError for one of
+    another commit, Interrupted, and InfraError if the machine failed.
     """
     commit = check_commit(repository)
     listed = adapter.tasks(repository.path)
-    targets = [_target(repository, adapter, task) for task in listed]
-    summary = _run(Loader(load_workspace(workspace)), targets, request, builds)
-    found: list[tuple[Listed, Mapping[str, str], Facts]] = []
+    digests = _digests(repository, listed)
+    loader = Loader(load_workspace(workspace))
+    targets = [
+        _target(repository, adapter, task)
+        for task in listed
+        if not isinstance(digests[task.name], LeftOut)
+    ]
+    settled = _run(loader, targets, request, builds).settled if targets else {}
+    known = loader.rules.rule(KIND).attrs
+    texts, absent = [], {}
     for task in listed:
-        facts = _facts(summary.settled[_label(repository, task)], builds)
-        found.append((task, _digests(repository, task), facts))
-    absent = {
-        task.name: (facts["left_out"]["reason"], facts["left_out"]["why"])
-        for task, _, facts in found
-        if "left_out" in facts
-    }
-    return Captured(lock_text(adapter, commit, found), len(listed) - len(absent), absent)
+        files = digests[task.name]
+        if isinstance(files, LeftOut):
+            text, why = _told(task, {}, files)
+        else:
+            facts = _facts(settled[_label(repository, task)], builds, known)
+            text, why = _told(task, files, facts)
+        texts.append(text)
+        if why:
+            absent[task.name] = why
+    return Captured(lock_text(adapter, commit, texts), len(listed) - len(absent), absent)
+
+
+def _told(
+    task: Listed, files: Mapping[str, str], found: Facts | LeftOut
+) -> tuple[str, LeftOut | None]:
+    """What the lock says of a task, and why it was left out if it was."""
+    try:
+        return task_text(task, files, found), found if isinstance(found, LeftOut) else None
+    except ValueError as error:
+        absent = left_out(FAILED, f"the output of its capture cannot be kept: {error}")
+        return task_text(task, files, absent), absent
 
 
 def _run(loader: Loader, targets: list[Target], request: Request, builds: Builder) -> Summary:
@@ -80,9 +105,12 @@ def _run(loader: Loader, targets: list[Target], request: Request, builds: Builde
         loader.add(Package(target.label.package, root, {target.label.name: target}, file))
     labels = tuple(target.label for target in targets)
     summary = builds.execute(request, plan(request, settle(request, loader, labels), builds.store))
+    if summary.interrupted:
+        what = "the import was interrupted; nothing was written, finished captures are kept"
+        raise Interrupted(Reason.INTERRUPTED, what)
     for label, item in summary.settled.items():
         if item.outcome in {Outcome.INFRA, Outcome.CANCELLED}:
-            raise InfraError(Reason.ACTION_CRASHED, f"{label}: {item.message or 'interrupted'}")
+            raise InfraError(Reason.ACTION_CRASHED, f"{label}: {item.message or 'cancelled'}")
     return summary
 
 
@@ -97,37 +125,37 @@ def _target(repository: Repository, adapter: Adapter, task: Listed) -> Target:
         "originals": tuple(Source(path, repository.root) for path in task.files),
         "paths": task.files,
     }
-    return Target(_label(repository, task), KIND, attrs, Position(repository.lock))
+    return Target(_label(repository, task), CAPTURE, attrs, Position(repository.lock))
 
 
-def _digests(repository: Repository, task: Listed) -> dict[str, str]:
-    found = {}
-    for path in task.files:
+def _digests(
+    repository: Repository, listed: Sequence[Listed]
+) -> dict[str, Mapping[str, str] | LeftOut]:
+    """By task, the SHA-256 of its files, or why they cannot be read."""
+    checkout = Checkout(repository.path)
+    found: dict[str, Mapping[str, str] | LeftOut] = {}
+    for task in listed:
         try:
-            data = read_plain(repository.path / path, MOST_BYTES)
+            digests = {p: hashlib.sha256(checkout.read(p)).hexdigest() for p in task.files}
         except OSError as error:
-            what = f"{repository.shown}/{path} cannot be read: {error.strerror}"
-            raise LoadError(Reason.MISSING_FILE, what, position=repository.position) from None
-        found[path] = hashlib.sha256(data).hexdigest()
+            found[task.name] = left_out(UNREADABLE, unreadable(error))
+        else:
+            found[task.name] = task.absent or digests
     return found
 
 
-def _facts(item: Settled, builds: Builder) -> dict[str, Any]:
+def _facts(item: Settled, builds: Builder, known: Collection[str]) -> Facts | LeftOut:
     """What a capture wrote, or a class of failure if it wrote nothing readable."""
+    if item.lacking:
+        return left_out(FAILED, "its code ended the process, as sys.exit() does")
     file = item.result.file(FACTS) if item.result and item.outcome is Outcome.DONE else None
     if file is None:
         why = item.message.strip().partition("\n")[0] or "its capture ended without a result"
-        return {"left_out": {"reason": "CAPTURE_FAILED", "why": why}}
+        return left_out(FAILED, why)
     try:
         if file.digest.size > _MOST_FACTS:
             raise ValueError("it is too large")
-        facts: dict[str, Any] = read_json(builds.store.cas.get(file.digest))
-        absent = facts.get("left_out")
-        if absent:
-            return {"left_out": {"reason": str(absent["reason"]), "why": str(absent["why"])}}
-        attrs = dict(facts["attrs"])
-        toml(attrs)  # raises for values that a lock cannot express
-        return {"origin": str(facts["origin"]), "attrs": attrs}
+        return read_facts(builds.store.cas.get(file.digest), known)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        why = f"the output of its capture cannot be read: {error}"
-        return {"left_out": {"reason": "CAPTURE_FAILED", "why": why}}
+        said = f"it has no {error}" if isinstance(error, KeyError) else error
+        return left_out(FAILED, f"the output of its capture cannot be read: {said}")

@@ -2,46 +2,62 @@
 
 from __future__ import annotations
 
-import json
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kabuild.base.toml_text import quoted
 from kabuild.imports.adapter import Adapter, Listed
-from kabuild.loading.import_lock import SCHEMA
+from kabuild.imports.facts import Facts
+from kabuild.loading.import_lock import SCHEMA, LeftOut
+
+KIND = "call"
+"""The kind of all targets of external repositories."""
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _HEAD = """\
 # What the tasks of a benchmark are. Written by `kabuild import`; not to be edited.
 """
-Facts = Mapping[str, Any]
-"""What a capture found: ``attrs`` and ``origin``, or ``left_out``."""
 
 
-def lock_text(
-    adapter: Adapter,
-    commit: str,
-    tasks: Iterable[tuple[Listed, Mapping[str, str], Facts]],
-) -> str:
-    """The lock of a repository: each task with the SHA-256 of its files, and its facts."""
+def lock_text(adapter: Adapter, commit: str, tasks: Iterable[str]) -> str:
+    """The lock of a repository, with the texts of its tasks."""
     head = [f"schema = {SCHEMA}", f"adapter = {toml(adapter.digest)}", f"commit = {toml(commit)}"]
     terms = adapter.terms
     head += ["", "[terms]", f"licence = {toml(terms.licence)}"]
     head += [f"redistribute = {toml(terms.redistribute)}", f"note = {toml(terms.note)}"]
-    parts = (_task(*task) for task in tasks)
-    return _HEAD + "\n".join(head) + "\n" + "".join(parts)
+    return _HEAD + "\n".join(head) + "\n" + "".join(tasks)
 
 
-def _task(task: Listed, files: Mapping[str, str], facts: Facts) -> str:
-    lines = ["", "[[task]]", f"name = {toml(task.name)}", f"files = {toml(files)}"]
-    if absent := facts.get("left_out"):
-        lines.append(f"left_out = {toml(absent)}")
-        return "\n".join(lines) + "\n"
-    lines += [f"origin = {toml(facts['origin'])}", f"kind = {toml(facts.get('kind', 'call'))}"]
-    lines += [f"tags = {toml(task.tags)}", "[task.attrs]"]
-    used = ((name, value) for name, value in facts["attrs"].items() if value not in ({}, []))
-    lines += [f"{name} = {toml(value)}" for name, value in used]
-    return "\n".join(lines) + "\n"
+def task_text(task: Listed, files: Mapping[str, str], found: Facts | LeftOut) -> str:
+    """One task: the SHA-256 of its files, and its facts.
+
+    Raises ValueError for facts that a lock cannot hold: what is read from the text has to be what
+    was written.
+    """
+    table: dict[str, Any] = {"name": task.name, "files": dict(files)}
+    attrs: dict[str, Any] = {}
+    if isinstance(found, LeftOut):
+        table["left_out"] = {"reason": found.reason, "why": found.why}
+    else:
+        table |= {"origin": found.origin, "kind": KIND, "tags": list(task.tags)}
+        attrs = {name: value for name, value in found.attrs.items() if value not in ({}, [])}
+        table["attrs"] = attrs
+    lines = ["", "[[task]]", *(_line(*item) for item in table.items() if item[0] != "attrs")]
+    lines += ["[task.attrs]", *(_line(*item) for item in attrs.items())] if "attrs" in table else []
+    text = "\n".join(lines) + "\n"
+    try:
+        same = repr(tomllib.loads(text)) == repr({"task": [table]})  # NaN is equal to nothing
+    except RecursionError:
+        same = False
+    if not same:
+        raise ValueError("a lock cannot hold it")
+    return text
+
+
+def _line(name: str, value: Any) -> str:
+    return f"{_key(name)} = {toml(value)}"
 
 
 def toml(value: Any) -> str:
@@ -52,7 +68,7 @@ def toml(value: Any) -> str:
         case int() | float():
             return repr(value)
         case str():
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+            return quoted(value)
         case list() | tuple():
             return f"[{', '.join(map(toml, value))}]"
         case Mapping():
@@ -62,4 +78,4 @@ def toml(value: Any) -> str:
 
 
 def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else toml(name)
+    return name if _BARE.fullmatch(name) else quoted(name)

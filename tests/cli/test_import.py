@@ -297,11 +297,12 @@ def test_mistakes(imported: CliWorkspace, arguments: tuple[str, ...], message: s
 @pytest.mark.parametrize("name", ["smile \U0001f600", "del\x7f", "hex\\x41", 'a "quoted" name'])
 def test_a_checkout_of_any_name_leaves_the_workspace_readable(tmp_path: Path, name: str) -> None:
     workspace = CliWorkspace.make(tmp_path)
-    workspace.write(f"../{name}/KernelBench/level1/none.txt", "")
+    (workspace.root / f"../{name}/KernelBench/level1/1_directory.py").mkdir(parents=True)
 
     ran = workspace.run("import", "kernelbench", f"../{name}")
 
-    assert "Traceback" not in ran.err
+    assert ran.code == 0, ran.err
+    assert "[[repository]]" in (workspace.root / "WORKSPACE.toml").read_text()
     assert workspace.run("query", "//...").code == 2  # which has no tasks, and can be read
     assert "no tasks yet" in workspace.run("query", "//...").err
 
@@ -317,7 +318,7 @@ def test_a_checkout_of_any_name_leaves_the_workspace_readable(tmp_path: Path, na
 def test_a_path_that_can_be_none_is_refused(tmp_path: Path, path: str, said: str) -> None:
     workspace = CliWorkspace.make(tmp_path)
     mark = workspace.root / os.fsdecode(b"bad\xff") / "KernelBench/level1"
-    mark.mkdir(parents=True)
+    (mark / "1_directory.py").mkdir(parents=True)
     before = (workspace.root / "WORKSPACE.toml").read_text()
 
     ran = workspace.run("import", "kernelbench", path)

@@ -1,6 +1,6 @@
 """AgentKernelArena: Triton kernels with a script, and PyTorch functions to be rewritten.
 
-``tasks``, ``TERMS`` and ``MARK`` are read by ``kabuild import`` and need the standard library only.
+``TERMS``, ``MARK``, ``TASKS`` and ``task`` are for ``kabuild import``: the standard library only.
 The rest runs where tasks are captured and judged, beside ``library`` and ``original``.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ sys.path.insert(0, str(HERE / "library"))
 
 TERMS = {"licence": "Apache-2.0", "redistribute": True}
 MARK = "tasks/triton2triton"
+TASKS = ("tasks/**/config.yaml",)
 
 _FUNCTIONS, _SCRIPTS = "pytorch_code_functional/*_func.py", "scripts/task_runner.py"
 _MODULES, _CHECKS = "pytorch_code_module/*.py", "eval_tools/correctness_check.py"
@@ -40,22 +41,19 @@ _OTHERWISE = "SCRIPT", "its script judges the whole program; no function of a mo
 Table = dict[str, Any]
 
 
-def tasks(root: Path) -> Iterator[Table]:
-    """All tasks, by type and suite; the file that a solution replaces is the first."""
-    for path in sorted(root.glob("tasks/**/config.yaml")):
-        home = path.parent
-        name = home.relative_to(root / "tasks").as_posix()
-        editable = [home / name for name in _editable(path.read_text())]
-        main = [*sorted(home.glob(_FUNCTIONS)), *editable, *sorted(home.glob("source/*.py"))][:1]
-        if (timing := home / _TIMING).is_file():
-            main = [*(main or sorted({*home.glob("*.py")} - {timing})), timing]
-        beside = [*home.glob(_MODULES), *home.glob(_CHECKS)] if [*home.glob(_FUNCTIONS)] else []
-        files = [*main, *home.glob(_SCRIPTS), *(beside if len(beside) == 2 else []), path]
-        yield {
-            "name": name,
-            "files": [file.relative_to(root).as_posix() for file in files],
-            "tags": name.split("/")[:2],
-        }
+def task(checkout: Any, path: str) -> Table:
+    """One task, by type and suite; the file that a solution replaces is the first."""
+    home = path.removesuffix("/config.yaml")
+    name, timing = home.removeprefix("tasks/"), f"{home}/{_TIMING}"
+    functions = checkout.find(_FUNCTIONS, home)
+    editable = [f"{home}/{file}" for file in _editable(checkout.text(path))]
+    main = [*functions, *editable, *checkout.find("source/*.py", home)][:1]
+    if checkout.has(timing):
+        main = [*(main or [file for file in checkout.find("*.py", home) if file != timing]), timing]
+    beside = [found for kind in (_MODULES, _CHECKS) for found in checkout.find(kind, home)]
+    files = [*main, *checkout.find(_SCRIPTS, home)]
+    files += [*(beside if functions and len(beside) == 2 else []), path]
+    return {"name": name, "files": files, "tags": name.split("/")[:2]}
 
 
 def _editable(config: str) -> list[str]:

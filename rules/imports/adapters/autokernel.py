@@ -1,6 +1,6 @@
 """AutoKernel: ``kernel_fn(**inputs)``, with the inputs and references of its ``bench.py``.
 
-``tasks``, ``TERMS`` and ``MARK`` are read by ``kabuild import`` and need the standard library only.
+``TERMS``, ``MARK``, ``TASKS`` and ``task`` are for ``kabuild import``: the standard library only.
 The rest runs where tasks are captured and judged, beside ``library`` and ``original``.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -22,23 +22,24 @@ sys.path.insert(0, str(HERE / "library"))
 
 TERMS = {"licence": "MIT", "redistribute": True}
 MARK = "bench.py"
-"""What a checkout of this benchmark has."""
 
 _SHOWN = "large"
 """The size that AutoKernel reports."""
 
 _LANGUAGES = {"triton": "kernels", "cuda": "kernels/cuda"}
+TASKS = tuple(f"{home}/[!_]*.py" for home in _LANGUAGES.values())
 _DTYPES = {"torch.float16": "f16", "torch.bfloat16": "bf16", "torch.float32": "f32"}
 _SHARED = ["bench.py", "reference.py"]
 Table = dict[str, Any]
 
 
-def tasks(root: Path) -> Iterator[Table]:
-    """All starters, by language and operation."""
-    for language, home in _LANGUAGES.items():
-        for path in sorted(root.glob(f"{home}/[!_]*.py")):
-            files = [path.relative_to(root).as_posix(), *_SHARED]
-            yield {"name": f"{language}/{path.stem}", "files": files, "tags": [language]}
+def task(checkout: Any, path: str) -> Table:
+    """One starter, by language and operation."""
+    del checkout
+    home, _, file = path.rpartition("/")
+    language = next(name for name, known in _LANGUAGES.items() if known == home)
+    name = f"{language}/{file.removesuffix('.py')}"
+    return {"name": name, "files": [path, *_SHARED], "tags": [language]}
 
 
 def capture(name: str, files: Sequence[str]) -> Table:

@@ -1,13 +1,13 @@
 """FlashInfer-Bench: data sets of definitions with workloads, called with ``run(*inputs)``.
 
-``tasks``, ``TERMS`` and ``MARK`` are read by ``kabuild import`` and need the standard library only.
+``TERMS``, ``MARK``, ``TASKS`` and ``task`` are for ``kabuild import``: the standard library only.
 The rest runs where tasks are captured and judged, beside ``library`` and ``original``.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +26,7 @@ TERMS = {"licence": "Apache-2.0", "redistribute": True}
 _BENCH = "flashinfer_bench/bench"
 MARK = _BENCH
 """What a checkout of this benchmark has."""
+TASKS = ("[!.]*/**/definitions/**/*.json",)
 
 _INPUTS = f"{_BENCH}/utils.py"
 _CHECK = (
@@ -40,17 +41,16 @@ _NEEDED = ("gen_inputs", "_rand_tensor", "is_sampling_operation")
 Table = dict[str, Any]
 
 
-def tasks(root: Path) -> Iterator[Table]:
-    """All definitions of data sets below the checkout, with the workloads of the same name."""
-    for path in sorted(root.glob("[!.]*/**/definitions/**/*.json")):
-        home = next(p for p in path.parents if p.name == "definitions").parent
-        found = sorted(home.glob(f"workloads/**/{path.stem}.jsonl"))[:1]
-        files = [file.relative_to(root).as_posix() for file in (path, *found)]
-        if "/." in files[0]:
-            continue
-        files += [file for file in (_INPUTS, *_CHECK) if (root / file).is_file()]
-        name = files[0].removesuffix(".json").replace("/definitions/", "/")
-        yield {"name": name, "files": files, "tags": [home.name]}
+def task(checkout: Any, path: str) -> Table | None:
+    """One definition of a data set, with the workloads of the same name."""
+    if "/." in path:
+        return None
+    home, _, below = path.rpartition("/definitions/")
+    stem = below.rpartition("/")[2].removesuffix(".json")
+    files = [path, *checkout.find(f"workloads/**/{stem}.jsonl", home)[:1]]
+    files += [file for file in (_INPUTS, *_CHECK) if checkout.has(file)]
+    name = path.removesuffix(".json").replace("/definitions/", "/")
+    return {"name": name, "files": files, "tags": [home.rpartition("/")[2]]}
 
 
 def capture(name: str, files: Sequence[str]) -> Table:

@@ -2,7 +2,7 @@
 
 One problem asks for several functions instead.
 
-``tasks``, ``TERMS`` and ``MARK`` are read by ``kabuild import`` and need the standard library only.
+``TERMS``, ``MARK``, ``TASKS`` and ``task`` are for ``kabuild import``: the standard library only.
 The rest runs where tasks are captured and judged, beside ``library`` and ``original``.
 """
 
@@ -12,7 +12,7 @@ import json
 import os.path
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ TERMS = {
     "note": "the licence restricts how these files are used to train or improve models",
 }
 MARK = "problems/pmpp_v2"
+TASKS = ("problems/*/*/task.yml",)
 
 _FILE = re.compile(r'"name": "(\w+\.py)", "source": "([^"@]+)"')
 _MODULES = ("utils.py", "task.py")
@@ -36,15 +37,14 @@ _EVALUATION = "eval.py"
 Table = dict[str, Any]
 
 
-def tasks(root: Path) -> Iterator[Table]:
-    """All problems: the reference first, then its declaration, then the modules that it imports."""
-    for path in sorted(root.glob("problems/*/*/task.yml")):
-        home = path.parent.relative_to(root).as_posix()
-        sources = {name: f"{home}/{source}" for name, source in _FILE.findall(path.read_text())}
-        files = [f"{home}/reference.py", f"{home}/task.yml"]
-        files += [os.path.normpath(sources[name]) for name in _MODULES if name in sources]
-        files += [own for own in (f"{home}/{_EVALUATION}",) if own == sources.get(_EVALUATION)]
-        yield {"name": home.removeprefix("problems/"), "files": files, "tags": [home.split("/")[1]]}
+def task(checkout: Any, path: str) -> Table:
+    """One problem: the reference first, then its declaration, then the modules that it imports."""
+    home = path.removesuffix("/task.yml")
+    sources = {name: f"{home}/{file}" for name, file in _FILE.findall(checkout.text(path))}
+    files = [f"{home}/reference.py", path]
+    files += [os.path.normpath(sources[name]) for name in _MODULES if name in sources]
+    files += [own for own in (f"{home}/{_EVALUATION}",) if own == sources.get(_EVALUATION)]
+    return {"name": home.removeprefix("problems/"), "files": files, "tags": [home.split("/")[1]]}
 
 
 def capture(name: str, files: Sequence[str]) -> Table:

@@ -1,15 +1,14 @@
 """KernelBench: ``class Model`` with ``get_inputs`` and ``get_init_inputs``; answers ``ModelNew``.
 
-``tasks``, ``TERMS`` and ``MARK`` are read by ``kabuild import`` and need the standard library only.
+``TERMS``, ``MARK``, ``TASKS`` and ``task`` are for ``kabuild import``: the standard library only.
 The rest runs where tasks are captured and judged, beside ``library`` and ``original``.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,17 +22,18 @@ sys.path.insert(0, str(HERE / "library"))
 TERMS = {"licence": "MIT", "redistribute": True}
 MARK = "KernelBench/level1"
 """What a checkout of this benchmark has."""
+TASKS = ("KernelBench/level[1-4]/*.py",)
 
 _CHECK = "src/kernelbench/eval.py"
 Answer = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def tasks(root: Path) -> Iterator[dict[str, Any]]:
-    """All problems of levels 1 to 4, by level and number."""
-    for path in sorted(root.glob("KernelBench/level[1-4]/*.py"), key=_number):
-        level, stem = path.parent.name, re.sub(r"[^\w.+=-]", "_", path.stem)
-        files = [path.relative_to(root).as_posix(), *(_CHECK for _ in root.glob(_CHECK))]
-        yield {"name": f"{level}/{stem}", "files": files, "tags": [level]}
+def task(checkout: Any, path: str) -> dict[str, Any]:
+    """One problem, by level and number."""
+    _, level, file = path.split("/")
+    check = [_CHECK] * checkout.has(_CHECK)
+    name = f"{level}/{file.removesuffix('.py')}"
+    return {"name": name, "files": [path, *check], "tags": [level]}
 
 
 def capture(name: str, files: Sequence[str]) -> dict[str, Any]:
@@ -84,8 +84,3 @@ def _models() -> Models:
     from imported.models import Models
 
     return Models(HERE, "kernelbench", "KernelBench")
-
-
-def _number(path: Path) -> tuple[str, int]:
-    found = re.match(r"\d+", path.name)
-    return path.parent.name, int(found[0]) if found else 0

@@ -1,14 +1,13 @@
 """MultiKernelBench: modules in KernelBench's form, and NPUKernelBench's with a file of cases.
 
-``tasks``, ``TERMS`` and ``MARK`` are read by ``kabuild import`` and need the standard library only.
+``TERMS``, ``MARK``, ``TASKS`` and ``task`` are for ``kabuild import``: the standard library only.
 The rest runs where tasks are captured and judged, beside ``library`` and ``original``.
 """
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,20 +21,15 @@ sys.path.insert(0, str(HERE / "library"))
 TERMS = {"licence": "MIT", "redistribute": True}
 MARK = "reference/matmul"
 """What a checkout of this benchmark has."""
+TASKS = ("reference/*/[!_]*.py",)
 
 
-def tasks(root: Path) -> Iterator[dict[str, Any]]:
-    """All modules by category; those of NPUKernelBench with their cases."""
-    for path in sorted(root.glob("reference/*/[!_]*.py"), key=_order):
-        category, stem = path.parent.name, re.sub(r"[^\w.+=-]", "_", path.stem)
-        files = [path]
-        if category.startswith("npukernelbench"):
-            files.append(path.with_suffix(".json"))
-        yield {
-            "name": f"{category}/{stem}",
-            "files": [file.relative_to(root).as_posix() for file in files],
-            "tags": [category],
-        }
+def task(checkout: Any, path: str) -> dict[str, Any]:
+    """One module by category; with its cases if it is one of NPUKernelBench's."""
+    del checkout
+    home, stem = path.removesuffix(".py"), path.split("/")[1:]
+    files = [path, f"{home}.json"] if stem[0].startswith("npukernelbench") else [path]
+    return {"name": "/".join(stem).removesuffix(".py"), "files": files, "tags": stem[:1]}
 
 
 def capture(name: str, files: Sequence[str]) -> dict[str, Any]:
@@ -75,8 +69,3 @@ def _read(files: Sequence[Path]) -> Task:
     from imported.models import read_task
 
     return read_cases(*files) if len(files) > 1 else read_task(files)
-
-
-def _order(path: Path) -> tuple[str, int, str]:
-    found = re.match(r"\d+", path.name)
-    return path.parent.name, int(found[0]) if found else 0, path.name

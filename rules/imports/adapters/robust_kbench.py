@@ -1,7 +1,7 @@
 """robust-kbench: ``Model`` calls ``forward_fn`` with its weights; answers define ``forward``,
 or ``backward``, which ``AutogradFunction`` calls.
 
-``tasks``, ``TERMS`` and ``MARK`` are read by ``kabuild import`` and need the standard library only.
+``TERMS``, ``MARK``, ``TASKS`` and ``task`` are for ``kabuild import``: the standard library only.
 The rest runs where tasks are captured and judged, beside ``library`` and ``original``.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ sys.path.insert(0, str(HERE / "library"))
 
 TERMS = {"licence": "Apache-2.0", "redistribute": True}
 MARK = "robust_kbench"
+TASKS = ("tasks/**/func_*ward.py",)
 
 _CHECKS = ("robust_kbench/sandbox/correct_forward_fn.py", "robust_kbench/utils.py")
 _COMPUTED = {
@@ -32,20 +33,17 @@ _COMPUTED = {
 Table = dict[str, Any]
 
 
-def tasks(root: Path) -> Iterator[Table]:
-    """All tasks; those that answer with gradients end in ``_backward``."""
-    for path in sorted(root.glob("tasks/**/func_*ward.py")):
-        home, way = path.parent, path.stem.removeprefix("func_")
-        name = home.relative_to(root / "tasks").as_posix()
-        files = [path, home / f"config_{way}.json", *sorted(home.glob("[0-9]*_*.py"))]
-        files += [root / check for check in _CHECKS if (root / check).is_file()] * (
-            way == "forward"
-        )
-        yield {
-            "name": name if way == "forward" else f"{name}_backward",
-            "files": [file.relative_to(root).as_posix() for file in files],
-            "tags": [way, *name.split("/")[1:2]],
-        }
+def task(checkout: Any, path: str) -> Table:
+    """One task; if it answers with gradients, its name ends in ``_backward``."""
+    home, _, file = path.rpartition("/")
+    name, way = home.removeprefix("tasks/"), file.removeprefix("func_").removesuffix(".py")
+    files = [path, f"{home}/config_{way}.json", *checkout.find("[0-9]*_*.py", home)]
+    files += [check for check in _CHECKS if way == "forward" and checkout.has(check)]
+    return {
+        "name": name if way == "forward" else f"{name}_backward",
+        "files": files,
+        "tags": [way, *name.split("/")[1:2]],
+    }
 
 
 def capture(name: str, files: Sequence[str]) -> Table:

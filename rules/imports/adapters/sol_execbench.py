@@ -1,13 +1,13 @@
 """SOL-ExecBench: definitions with workloads, called with ``run(*inputs)``.
 
-``tasks``, ``TERMS`` and ``MARK`` are read by ``kabuild import`` and need the standard library only.
+``TERMS``, ``MARK``, ``TASKS`` and ``task`` are for ``kabuild import``: the standard library only.
 The rest runs where tasks are captured and judged, beside ``library`` and ``original``.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +26,7 @@ TERMS = {"licence": "Apache-2.0", "redistribute": True}
 _CORE = "src/sol_execbench/core"
 MARK = _CORE
 """What a checkout of this benchmark has."""
+TASKS = ("[!.]*/**/definition.json",)
 
 _INPUTS = f"{_CORE}/bench/io.py"
 _CHECK = (f"{_CORE}/bench/correctness.py", f"{_CORE}/data/workload.py")
@@ -38,16 +39,14 @@ _NEEDED = (
 Table = dict[str, Any]
 
 
-def tasks(root: Path) -> Iterator[Table]:
-    """All directories with a definition: examples, tests' samples and downloaded problems."""
-    for path in sorted(root.glob("[!.]*/**/definition.json")):
-        home = path.parent.relative_to(root).as_posix()
-        if "/." in home:
-            continue
-        files = [f"{home}/definition.json"]
-        files += [f"{home}/workload.jsonl"] * (path.parent / "workload.jsonl").is_file()
-        files += [file for file in (_INPUTS, *_CHECK) if (root / file).is_file()]
-        yield {"name": home, "files": files, "tags": [home.split("/")[0]]}
+def task(checkout: Any, path: str) -> Table | None:
+    """One directory with a definition: an example, a test's sample or a downloaded problem."""
+    home = path.removesuffix("/definition.json")
+    if "/." in home:
+        return None
+    beside = (f"{home}/workload.jsonl", _INPUTS, *_CHECK)
+    files = [path, *(file for file in beside if checkout.has(file))]
+    return {"name": home, "files": files, "tags": [home.split("/")[0]]}
 
 
 def capture(name: str, files: Sequence[str]) -> Table:

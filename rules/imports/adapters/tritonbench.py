@@ -1,6 +1,6 @@
 """TritonBench: part T, functions of PyTorch with a file of calls each. Part G has no oracle.
 
-``tasks``, ``TERMS`` and ``MARK`` are read by ``kabuild import`` and need the standard library only.
+``TERMS``, ``MARK``, ``TASKS`` and ``task`` are for ``kabuild import``: the standard library only.
 The rest runs where tasks are captured and judged, beside ``library`` and ``original``.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,17 +23,17 @@ sys.path.insert(0, str(HERE / "library"))
 TERMS = {"licence": "Apache-2.0", "redistribute": True}
 MARK = "data/TritonBench_T_v1"
 """What a checkout of this benchmark has."""
+TASKS = tuple(f"data/TritonBench_{part}_v1/*.py" for part in ("G", "T"))
 
-_PARTS = ("G", "T")
 Table = dict[str, Any]
 
 
-def tasks(root: Path) -> Iterator[Table]:
-    """All files, by part."""
-    for part in _PARTS:
-        for path in sorted((root / "data").glob(f"TritonBench_{part}_v1/*.py")):
-            file = path.relative_to(root).as_posix()
-            yield {"name": f"{part}/{path.stem}", "files": [file], "tags": [part]}
+def task(checkout: Any, path: str) -> Table:
+    """One file, by part."""
+    del checkout
+    _, home, file = path.split("/")
+    part = home.split("_")[1]
+    return {"name": f"{part}/{file.removesuffix('.py')}", "files": [path], "tags": [part]}
 
 
 def capture(name: str, files: Sequence[str]) -> Table:

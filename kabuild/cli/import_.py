@@ -19,6 +19,7 @@ from kabuild.imports.capture import Captured, capture
 from kabuild.imports.checkout import declare_repository
 from kabuild.loading import Loader, find_workspace, load_workspace
 from kabuild.loading.repository import Repository
+from kabuild.loading.workspace import Workspace
 from kabuild.model.label import Pattern, repository_of
 
 
@@ -83,13 +84,13 @@ def _import(root: Path, options: ImportFlags) -> None:
         )
     name, path = options.what
     adapter, checkout = find_adapter(root, name), _checkout(path)
-    if checkout.is_dir():
-        adapter.tasks(checkout)  # before anything is written
-    repository = declare_repository(root, options.name or name, name, checkout)
-    captured = _capture(root, repository, adapter, options)
+    declared = declare_repository(root, options.name or name, name, checkout)
+    repository = declared.repository
+    captured = _capture(declared.workspace, repository, adapter, options)
     lock = root / repository.lock
     lock.parent.mkdir(exist_ok=True)
     atomic_write(lock, captured.text.encode())
+    declared.write()
     _tell(repository, adapter, captured)
     click.echo(f"{repository.lock}: written")
 
@@ -107,8 +108,9 @@ def _checkout(text: str) -> Path:
 def _is_current(root: Path, name: str, options: ImportFlags) -> bool:
     repository = _repository(root, name)
     adapter = find_adapter(root, repository.adapter)
-    before = Loader(load_workspace(root)).external.lock(name)  # raises for an invalid one
-    captured = _capture(root, repository, adapter, options)
+    workspace = load_workspace(root)
+    before = Loader(workspace).external.lock(name)  # raises for an invalid one
+    captured = _capture(workspace, repository, adapter, options)
     if captured.text == (root / repository.lock).read_text():
         click.echo(f"{repository.lock}: up to date")
         return True
@@ -123,11 +125,11 @@ def _is_current(root: Path, name: str, options: ImportFlags) -> bool:
 
 
 def _capture(
-    root: Path, repository: Repository, adapter: Adapter, options: ImportFlags
+    workspace: Workspace, repository: Repository, adapter: Adapter, options: ImportFlags
 ) -> Captured:
     request = replace(options.request(), judge=False, keep_going=True)
     with builder() as builds:
-        return capture(root, repository, adapter, request, builds)
+        return capture(workspace, repository, adapter, request, builds)
 
 
 def _tell(repository: Repository, adapter: Adapter, captured: Captured) -> None:

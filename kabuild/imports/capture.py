@@ -6,7 +6,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from kabuild.base.errors import InfraError, Interrupted, Position, Reason
 from kabuild.builder import Builder
@@ -14,11 +13,12 @@ from kabuild.imports.adapter import UNREADABLE, Adapter, Listed, unreadable
 from kabuild.imports.checkout import check_commit
 from kabuild.imports.facts import Facts, left_out, read_facts
 from kabuild.imports.lock_text import KIND, lock_text, task_text
-from kabuild.loading import Loader, Package, load_workspace
+from kabuild.loading import Loader, Package
 from kabuild.loading.checkout import Checkout
 from kabuild.loading.import_lock import LeftOut
 from kabuild.loading.repository import Repository
 from kabuild.loading.request import Request
+from kabuild.loading.workspace import Workspace
 from kabuild.model.action import Source
 from kabuild.model.label import Label, repository_of
 from kabuild.model.result import Outcome, Settled
@@ -52,7 +52,7 @@ class Captured:
 
 
 def capture(
-    workspace: Path,
+    workspace: Workspace,
     repository: Repository,
     adapter: Adapter,
     request: Request,
@@ -60,13 +60,13 @@ def capture(
 ) -> Captured:
     """Run all captures that are not cached; returns the results.
 
-    Raises UsageError for another checkout, LoadError for one of
+    ``workspace`` has the repository. Raises UsageError for another checkout, LoadError for one of
     another commit, Interrupted, and InfraError if the machine failed.
     """
     commit = check_commit(repository)
     listed = adapter.tasks(repository.path)
     digests = _digests(repository, listed)
-    loader = Loader(load_workspace(workspace))
+    loader = Loader(workspace)
     targets = [
         _target(repository, adapter, task)
         for task in listed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from kabuild.base.errors import LoadError, Reason, UsageError
@@ -13,6 +14,8 @@ from kabuild.base.toml_text import quoted
 from kabuild.loading import load_workspace
 from kabuild.loading.repository import Repository
 from kabuild.loading.roots import WORKSPACE_FILE
+from kabuild.loading.toml_file import parse_toml
+from kabuild.loading.workspace import Workspace, parse_workspace
 from kabuild.model.label import check_repository
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -58,33 +61,60 @@ def _quoted(path: str) -> str:
         raise UsageError(Reason.BAD_FLAG, what, hint="rename it, or link to it") from None
 
 
-def declare_repository(workspace: Path, name: str, adapter: str, checkout: Path) -> Repository:
-    """The repository ``name``; its table is added to WORKSPACE.toml if missing.
+@dataclass(frozen=True)
+class Declared:
+    """A repository, and the workspace that has it.
+
+    Attributes:
+        stanza: what WORKSPACE.toml lacks to declare it; "" if it does already.
+    """
+
+    workspace: Workspace
+    repository: Repository
+    stanza: str
+
+    def write(self) -> None:
+        """Add the stanza to WORKSPACE.toml, unless another import did meanwhile."""
+        root, name = self.workspace.root, self.repository.name
+        if self.stanza and name not in load_workspace(root).repositories:
+            atomic_write(root / WORKSPACE_FILE, _with(root, self.stanza).encode())
+
+
+def declare_repository(root: Path, name: str, adapter: str, checkout: Path) -> Declared:
+    """The repository ``name`` of the workspace at ``root``; nothing is written yet.
 
     Raises UsageError if there is no such directory, or the name is taken by another one.
     """
     check_repository(name)
     if not checkout.is_dir():
         raise UsageError(Reason.BAD_FLAG, f"no directory '{checkout}'")
-    known = load_workspace(workspace).repositories.get(name)
-    if known is None:
-        shown = os.path.relpath(checkout.resolve(), workspace)
-        lines = ["", "[[repository]]", f'name    = "{name}"', f'adapter = "{adapter}"']
-        lines.append(f"path    = {_quoted(shown)}")
-        if commit := commit_of(checkout):
-            lines.append(f'commit  = "{commit}"')
-        file = workspace / WORKSPACE_FILE
-        before = file.read_text()
-        separator = "" if before.endswith("\n") else "\n"
-        atomic_write(file, (before + separator + "\n".join(lines) + "\n").encode())
-        known = load_workspace(workspace).repositories[name]
+    workspace, stanza = load_workspace(root), ""
+    if name not in workspace.repositories:
+        stanza = _stanza(root, name, adapter, checkout)
+        workspace = parse_workspace(root, parse_toml(_with(root, stanza), WORKSPACE_FILE))
+    known = workspace.repositories[name]
     if (known.adapter, known.path) != (adapter, checkout.resolve()):
         raise UsageError(
             Reason.BAD_FLAG,
             f"{known.position}: '@{name}' is already {known.adapter} at {known.shown}",
             hint="choose another name: --name=NAME",
         )
-    return known
+    return Declared(workspace, known, stanza)
+
+
+def _stanza(root: Path, name: str, adapter: str, checkout: Path) -> str:
+    shown = os.path.relpath(checkout.resolve(), root)
+    lines = ["", "[[repository]]", f'name    = "{name}"', f'adapter = "{adapter}"']
+    lines.append(f"path    = {_quoted(shown)}")
+    if commit := commit_of(checkout):
+        lines.append(f'commit  = "{commit}"')
+    return "\n".join(lines) + "\n"
+
+
+def _with(root: Path, stanza: str) -> str:
+    """The text of WORKSPACE.toml with a stanza at its end."""
+    before = read_plain(root / WORKSPACE_FILE, _MOST_BYTES).decode()
+    return before + ("" if before.endswith("\n") else "\n") + stanza
 
 
 def check_commit(repository: Repository) -> str:

@@ -56,6 +56,11 @@ def read_toml(path: Path, shown: str) -> TomlFile:
             f"byte 0x{data[error.start]:02x} is not UTF-8",
             position=Position(shown, line),
         ) from None
+    return parse_toml(text, shown)
+
+
+def parse_toml(text: str, shown: str) -> TomlFile:
+    """A file with this text. Raises LoadError(TOML_SYNTAX), as ``read_toml``."""
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

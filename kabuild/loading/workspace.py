@@ -103,7 +103,11 @@ class Workspace:
 
 def load_workspace(root: Path) -> Workspace:
     """Read ``root``/WORKSPACE.toml. Raises LoadError with the line that is wrong."""
-    file = read_toml(root / WORKSPACE_FILE, WORKSPACE_FILE)
+    return parse_workspace(root, read_toml(root / WORKSPACE_FILE, WORKSPACE_FILE))
+
+
+def parse_workspace(root: Path, file: TomlFile) -> Workspace:
+    """The workspace at ``root`` if its WORKSPACE.toml were ``file``. Raises LoadError."""
     _check_version(file)
     _check_shape(file)
     values = file.values

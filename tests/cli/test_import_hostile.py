@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import time
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from tests.testkit.cli import CliWorkspace
+from tests.testkit.processes import busy_seconds, descendants
 
 from .test_import import SCALED
 
@@ -19,6 +23,12 @@ import json, os
 facts = {"origin": "0" * 64, "attrs": {"call": "y = ModelNew()(x)", %r: 1}}
 open("out/facts.json", "w").write(json.dumps(facts))
 os._exit(0)
+"""
+ENDLESS = """
+import ctypes
+ctypes.CDLL(None).prctl(15, b"endless")  # its name, by which it is found
+while True:
+    pass
 """
 
 
@@ -111,6 +121,33 @@ def test_a_checkout_without_tasks_is_an_error(workspace: CliWorkspace, text: str
     assert ran.code == 2
     assert "no file matches KernelBench/level[1-4]/*.py" in ran.err
     assert (workspace.root / "WORKSPACE.toml").read_text() == before
+
+
+def test_an_interrupted_import_changes_nothing(workspace: CliWorkspace) -> None:
+    workspace.write(f"{LEVEL}/1_Endless.py", ENDLESS)
+    before = (workspace.root / "WORKSPACE.toml").read_text()
+    process = subprocess.Popen(
+        workspace.command("import", "kernelbench", "../bench"),
+        cwd=workspace.root,
+        env=workspace.environment(),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 100
+    while not any(busy_seconds(p, "endless") > 0.2 for p in descendants(process.pid)):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+
+    assert process.returncode == 8, said
+    assert "the import was interrupted; nothing was written" in said
+    assert (workspace.root / "WORKSPACE.toml").read_text() == before
+    assert not (workspace.root / "imports").exists()
 
 
 def test_two_names_that_become_one_package_are_two_tasks(workspace: CliWorkspace) -> None:

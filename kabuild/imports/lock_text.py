@@ -7,10 +7,11 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kabuild.base.errors import LoadError, Reason
 from kabuild.base.toml_text import quoted
 from kabuild.imports.adapter import Adapter, Listed
 from kabuild.imports.facts import Facts
-from kabuild.loading.import_lock import SCHEMA, LeftOut
+from kabuild.loading.import_lock import MOST_BYTES, SCHEMA, LeftOut
 
 KIND = "call"
 """The kind of all targets of external repositories."""
@@ -22,12 +23,19 @@ _HEAD = """\
 
 
 def lock_text(adapter: Adapter, commit: str, tasks: Iterable[str]) -> str:
-    """The lock of a repository, with the texts of its tasks."""
+    """The lock of a repository, with the texts of its tasks.
+
+    Raises LoadError if it would be larger than what is read of one.
+    """
     head = [f"schema = {SCHEMA}", f"adapter = {toml(adapter.digest)}", f"commit = {toml(commit)}"]
     terms = adapter.terms
     head += ["", "[terms]", f"licence = {toml(terms.licence)}"]
     head += [f"redistribute = {toml(terms.redistribute)}", f"note = {toml(terms.note)}"]
-    return _HEAD + "\n".join(head) + "\n" + "".join(tasks)
+    text = _HEAD + "\n".join(head) + "\n" + "".join(tasks)
+    if len(text.encode()) > MOST_BYTES:
+        what = f"the lock would have more than {MOST_BYTES:,} bytes"
+        raise LoadError(Reason.TOO_LARGE, what, hint="import a smaller part of the benchmark")
+    return text
 
 
 def task_text(task: Listed, files: Mapping[str, str], found: Facts | LeftOut) -> str:

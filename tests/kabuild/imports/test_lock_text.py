@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kabuild.base.errors import LoadError, Reason
 from kabuild.base.toml_text import quoted
-from kabuild.imports.adapter import Listed
+from kabuild.imports.adapter import Listed, find_adapter
 from kabuild.imports.facts import Facts, left_out, read_facts
-from kabuild.imports.lock_text import task_text
-from kabuild.loading.import_lock import LeftOut
+from kabuild.imports.lock_text import lock_text, task_text
+from kabuild.loading.import_lock import MOST_BYTES, LeftOut
 
 ORIGIN = "0" * 64
 TASK = Listed("level1/1_A", ("a.py",), ("easy",))
@@ -83,3 +85,14 @@ def test_the_sentence_of_a_failure_is_one_safe_line() -> None:
     text = task_text(TASK, {}, found)
     assert tomllib.loads(text)["task"][0]["left_out"] == {"reason": "NO_X", "why": found.why}
     assert left_out("NO_X", " plain ") == LeftOut("NO_X", "plain")
+
+
+def test_a_lock_is_at_most_as_large_as_what_is_read_of_one() -> None:
+    adapter = find_adapter(Path("/nowhere"), "kernelbench")
+    whole = lock_text(adapter, "", [""])
+    room = MOST_BYTES - len(whole.encode())
+
+    assert len(lock_text(adapter, "", ["#" * room]).encode()) == MOST_BYTES
+    with pytest.raises(LoadError, match="the lock would have more than") as caught:
+        lock_text(adapter, "", ["#" * (room - 1), "\u00e9"])
+    assert caught.value.reason is Reason.TOO_LARGE

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kabuild.base.clock import SystemClock
 from kabuild.base.container import Container, DamagedError, opened
 from kabuild.base.errors import BundleError, Reason
 from kabuild.base.sizes import show_size
@@ -20,6 +21,7 @@ from kabuild.store.portable.manifest import (
     Manifest,
     damaged,
 )
+from kabuild.store.portable.storable import storable
 from kabuild.store.portable.writer import is_hermetic
 from kabuild.store.result_closure import QuietBlobs, read_promise
 from kabuild.store.store import Store
@@ -67,20 +69,25 @@ def import_results(store: Store, path: Path, *, limit: int) -> Imported:
     except DamagedError as error:
         raise damaged(f"{path.name} cannot be unpacked: {error}") from None
     budget = _FREE_FILES + _FILES_PER_PART * (len(manifest.blobs) + len(manifest.results))
+    ended = SystemClock().wall()
     for key, entry in entries.items():
-        budget -= len(_checked(key, entry, manifest, store).files)
+        result = _checked(key, entry, manifest, store)
+        budget -= len(result.files)
         if budget < 0:
             raise damaged("its results name the same files too often")
+        try:
+            entries[key] = storable(result, store.cas, ended=ended)
+        except ValueError as error:
+            raise damaged(f"result {key} cannot be stored: {error}") from None
     known, disputed = 0, []
     for key, entry in entries.items():
-        result = decode(entry, store.cas)
         ours = store.actions.get(Digest(key, 0))
-        if result is None or (ours is not None and not _alike(ours, result)):
-            disputed.append(key)
-        elif ours is None:
-            store.actions.put(Digest(key, 0), result)
-        else:
+        if ours is None:
+            store.actions.put_message(Digest(key, 0), entry)
+        elif _alike(ours, decode(entry, store.cas)):
             known += 1
+        else:
+            disputed.append(key)
     new = len(entries) - known - len(disputed)
     return Imported(new, known, tuple(disputed), store.added.bytes - before)
 
@@ -131,5 +138,5 @@ def _checked(key: str, entry: bytes, manifest: Manifest, store: Store) -> Action
     return result
 
 
-def _alike(one: ActionResult, other: ActionResult) -> bool:
-    return replace(one, seconds=0.0) == replace(other, seconds=0.0)
+def _alike(one: ActionResult, other: ActionResult | None) -> bool:
+    return other is not None and replace(one, seconds=0.0) == replace(other, seconds=0.0)

@@ -81,7 +81,7 @@ class LocalStrategy:
             )
             if self._bare:
                 self._warn(
-                    f"{self._bare}: they can see and change this machine's files, and their "
+                    f"{self._bare}: commands can see and change this machine's files, and their "
                     "results are not hermetic and are kept separate"
                 )
         return not self._bare

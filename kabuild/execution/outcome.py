@@ -152,8 +152,10 @@ def _lacking(action: Action, result: ActionResult) -> str:
 
 
 def _crashed(action: Action, why: str, result: ActionResult, cas: Cas) -> InfraError:
+    told = marked(tail(result.stderr, cas))
+    advice = "it ran without a sandbox: 'kabuild doctor' says how to get one"
     return InfraError(
         Reason.ACTION_CRASHED,
         f"{action.label} gave no {'verdict' if action.gate else 'result'}: {why}",
-        hint=marked(tail(result.stderr, cas)),
+        hint="\n".join(filter(None, (told, "" if result.hermetic else advice))),
     )

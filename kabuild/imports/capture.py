@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from kabuild.base.errors import InfraError, Interrupted, Position, Reason
 from kabuild.builder import Builder
+from kabuild.execution.isolation import require_sandbox
 from kabuild.imports.adapter import UNREADABLE, Adapter, Listed, unreadable
 from kabuild.imports.checkout import check_commit
 from kabuild.imports.facts import Facts, left_out, read_facts
@@ -63,6 +64,7 @@ def capture(
     ``workspace`` has the repository. Raises UsageError for another checkout, LoadError for one of
     another commit, Interrupted, and InfraError if the machine failed.
     """
+    require_sandbox("a benchmark's code", waived=not request.hermetic)
     commit = check_commit(repository)
     listed = adapter.tasks(repository.path)
     digests = _digests(repository, listed)

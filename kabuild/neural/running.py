@@ -12,6 +12,7 @@ from kabuild.base.bounded_json import bounded_json
 from kabuild.base.errors import InfraError, LoadError, Position, Reason, UsageError
 from kabuild.base.reading import read_plain
 from kabuild.builder import Builder
+from kabuild.execution.isolation import require_sandbox
 from kabuild.loading import Loader, Package, find_workspace, load_workspace
 from kabuild.loading.request import Request
 from kabuild.model.action import Literal
@@ -85,8 +86,9 @@ def run_tool(
 
     A tool that never runs the model itself has a sub-target ``answering`` that does. Raises
     LoadError where the model is refused, ModelEndedError where that sub-target fails, and
-    InfraError where the machine failed.
+    InfraError where the machine failed or has no sandbox.
     """
+    require_sandbox("a model's code", waived=not request.hermetic)
     request = replace(request, judge=False, solution=None)
     loader = Loader(load_workspace(find_workspace(request.cwd)))
     label = Label(f"{PACKAGE}/{model.name}", kind)

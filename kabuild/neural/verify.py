@@ -10,6 +10,7 @@ from typing import Any
 from kabuild.base.errors import Reason, UsageError
 from kabuild.base.fs import atomic_write
 from kabuild.builder import Builder
+from kabuild.execution.isolation import require_sandbox
 from kabuild.loading import find_workspace
 from kabuild.loading.request import Request
 from kabuild.loading.roots import BUILD_FILE
@@ -156,6 +157,7 @@ def verify(directory: Path, request: Request, builds: Builder, *, alone: bool) -
     root = find_workspace(request.cwd)
     package = package_of(directory, root)
     known = Known.load(directory)
+    require_sandbox("a model's code", waived=not request.hermetic)
     model = read_model(directory / WHOLE / "model.py").text.decode()
     tasks = [name for name, part in known.parts.items() if part.is_task]
     if not tasks:

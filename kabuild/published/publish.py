@@ -18,6 +18,7 @@ from kabuild.model.gate_result import GateResult
 from kabuild.model.label import repository_of
 from kabuild.model.options import Options
 from kabuild.pipeline import Summary
+from kabuild.sandbox.namespaces import probe
 from kabuild.store import Store
 
 PUBLIC_SALT = Options.salt
@@ -38,16 +39,24 @@ def publish(
         raise Interrupted(Reason.INTERRUPTED, "the build was interrupted; nothing was published")
     for result in summary.table:
         for gate in result.gates.values():
+            if not gate.hermetic:
+                raise _bare(gate)
             if gate.verdict is None:
                 raise _unjudged(gate)
-            if not gate.hermetic:
-                raise BundleError(
-                    Reason.NOT_PUBLISHABLE,
-                    f"{gate.label} ran without a sandbox",
-                    hint="evaluate it where namespaces are allowed; see kabuild doctor",
-                )
     manifest = manifest_of(summary, store, withheld=() if transcripts else TRANSCRIPTS)
     return manifest, write_bundle(path, manifest, store.cas.get)
+
+
+def _bare(gate: GateResult) -> KabuildError:
+    """Why a gate without a sandbox cannot be published: the machine, or the request."""
+    refused = probe() is not None
+    return (InfraError if refused else BundleError)(
+        Reason.NOT_PUBLISHABLE,
+        f"{gate.label} ran without a sandbox, so nothing was published",
+        hint="evaluate it where namespaces are allowed; 'kabuild doctor' says how to get them"
+        if refused
+        else "leave out --sandbox=none",
+    )
 
 
 def _unjudged(gate: GateResult) -> KabuildError:

@@ -19,6 +19,7 @@ from kabuild.bundle.restore import Restored, restore
 from kabuild.bundle.verdicts import left_out
 from kabuild.execution import LocalStrategy
 from kabuild.execution.host import cpus, instructions
+from kabuild.execution.isolation import require_sandbox
 from kabuild.loading import Loader, builtin_root, find_workspace, load_workspace
 from kabuild.loading.platform_index import PlatformIndex
 from kabuild.model.action import Toolchain
@@ -77,8 +78,9 @@ def replay_file(
 
     ``gates`` restricts it to what these words mean, as ``known`` gates or as ones of the bundle;
     ``sample`` to so many actions, drawn by the bundle's own digest. Raises BundleError for one
-    that is damaged, UsageError for an unknown gate, ``OSError``.
+    that is damaged, UsageError for an unknown gate, SandboxError, ``OSError``.
     """
+    require_sandbox("a bundle's code", waivable=False)
     manifest = unpack(path, store, limit=limit)
     chosen = _chosen(manifest, gates and _meant(manifest, gates, known), sample)
     platforms = PlatformIndex.around(cwd)

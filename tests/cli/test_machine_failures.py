@@ -131,13 +131,69 @@ def test_without_namespaces_there_is_a_warning_and_no_verdict(quick: CliWorkspac
     assert ran.err.count("warning: this machine does not allow sandboxes") == 1
     assert "max_user_namespaces" in ran.err
     assert "kabuild doctor" in ran.err
+    assert "commands can see and change this machine's files" in ran.err
     assert "correctness: could not be judged" in ran.out.replace("double.", "")
+    assert "it ran without a sandbox: 'kabuild doctor' says how to get one" in ran.out
     assert "PASS     INFRA" in ran.out
 
     after = quick.run("test", "//double", "--gates=compile")
     assert after.code == 0
     assert after.executed == {OWN}, "a result without a sandbox was shared"
     assert "not hermetic" not in after.out
+
+
+LEAKS = """
+import pathlib
+import torch
+pathlib.Path("{mark}").touch()
+
+def build():
+    return torch.nn.Linear(2, 2)
+
+def inputs(generator):
+    return (torch.rand(2, 2, generator=generator),)
+"""
+"""A model that tells whether it ran as the user."""
+
+
+def test_without_namespaces_nobodys_model_runs_unless_asked(
+    quick: CliWorkspace, tmp_path: Path
+) -> None:
+    mark = tmp_path / "ran"
+    quick.write("net.py", LEAKS.format(mark=mark))
+
+    refused = run_in_shell(quick, "-Ur", REFUSE, "model", "profile", "net.py")
+
+    assert is_clear(refused), refused
+    assert "error: a model's code needs a sandbox, and this machine does not allow" in refused.err
+    assert "max_user_namespaces" in refused.err
+    assert "kabuild doctor" in refused.err
+    assert not mark.exists()
+
+    asked = run_in_shell(quick, "-Ur", REFUSE, "model", "profile", "net.py", "--sandbox=none")
+    assert asked.code == 0, asked
+    assert mark.exists()
+
+
+def test_without_namespaces_no_benchmark_runs(quick: CliWorkspace, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    quick.write("bench/KernelBench/level1/1_x.py", f"open('{mark}', 'w')")
+
+    ran = run_in_shell(quick, "-Ur", REFUSE, "import", "kernelbench", "bench")
+
+    assert is_clear(ran), ran
+    assert "a benchmark's code needs a sandbox" in ran.err
+    assert "--sandbox=none" in ran.err
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("gates", [FAST, "--gates=compile"])
+def test_without_namespaces_nothing_is_published(quick: CliWorkspace, gates: str) -> None:
+    ran = run_in_shell(quick, "-Ur", REFUSE, "publish", "//double", gates, "-o", "x.kab")
+
+    assert is_clear(ran), ran
+    assert "kabuild doctor" in ran.err
+    assert not (quick.root / "x.kab").exists()
 
 
 def test_doctor_says_what_to_do_about_namespaces(quick: CliWorkspace) -> None:

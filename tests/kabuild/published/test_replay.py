@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from kabuild.base.errors import ExitCode, SandboxError
+from kabuild.model.gate import Gates
+from kabuild.published.replay import replay_file
+from kabuild.sandbox import namespaces
+from kabuild.store import Store
 from tests.testkit.bundles import read_members, with_manifest
+from tests.testkit.events import RecordingSink
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +33,28 @@ def test_everything_is_reproduced_on_a_machine_that_has_nothing(
     assert ran.json["remedies"] == []
     assert ran.json["not_rerun"] == []
     assert len(ran.executed) == 6
+
+
+def test_without_a_sandbox_nothing_of_a_bundle_runs(
+    published: Published, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(namespaces, "probe", lambda: "kernel says no")
+    store = Store.open(tmp_path / "store")
+
+    with pytest.raises(SandboxError, match="a bundle's code needs a sandbox") as refused:
+        replay_file(
+            published.bundle,
+            store,
+            RecordingSink(),
+            cwd=tmp_path,
+            known=Gates(),
+            limit=1 << 30,
+            stop=Event(),
+        )
+
+    assert refused.value.exit_code is ExitCode.ENVIRONMENT
+    assert "--sandbox" not in refused.value.hint
+    assert not [path for path in (store.root / "cas").rglob("*") if path.is_file()]
 
 
 def test_a_spot_check_draws_the_same_actions_for_everyone(

@@ -44,6 +44,7 @@ class Loader:
     Attributes:
         platforms: where actions may run.
         left_out: by directory, why a wildcard skipped it.
+        unreadable: those of them that this user cannot read.
         notes: by pattern, a note about tasks that were not imported.
     """
 
@@ -58,6 +59,7 @@ class Loader:
         self._files: set[Path] = set()
         self.external = ExternalPackages(workspace, self.rules, self._shared)
         self.left_out: dict[str, str] = {}
+        self.unreadable: set[str] = set()
         self.notes: dict[str, str] = {}
 
     def package(self, name: str, position: Position | None = None) -> Package:
@@ -178,6 +180,7 @@ class Loader:
     def _leave_out(self, directory: str, error: OSError) -> None:
         shown = os.path.relpath(directory, self.workspace.root)
         self.left_out[shown] = f"skipped {escaped(shown)}: {error.strerror}"
+        self.unreadable.add(shown)
 
     def siblings(self, name: str) -> tuple[str, ...]:
         """The packages directly below the directory ``name``, sorted."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-from kabuild.base.errors import KabuildError, LoadError, LoadErrors, Reason, UsageError
+from kabuild.base.errors import InfraError, KabuildError, LoadError, LoadErrors, Reason, UsageError
 from kabuild.base.suggest import suggest
 from kabuild.loading.loader import Loader
 from kabuild.model.label import Label, Pattern, repository_of, show_package
 from kabuild.model.target import Target
 
 MANUAL = "manual"
+_MOST_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -147,15 +149,32 @@ def _packages(loader: Loader, pattern: Pattern) -> list[str]:
 def _nothing_below(loader: Loader, pattern: Pattern) -> KabuildError:
     parents: set[str] = set()
     repository = repository_of(pattern.package)
+    shown = show_package(pattern.package)
     for name in loader.packages_below(f"@{repository}" if repository else ""):
         parts = name.split("/")
         parents.update("/".join(parts[:end]) for end in range(1, len(parts) + 1))
+    if not repository and (skipped := _unreadable(loader, pattern.package)):
+        return InfraError(
+            Reason.MISSING_FILE,
+            f"no package below '{shown}' can be read",
+            hint="\n".join(loader.left_out[name] for name in skipped),
+        )
     if not parents and not repository:
         return UsageError(
             Reason.UNKNOWN_PACKAGE,
             f"the workspace {loader.workspace.root} has no tasks yet",
             hint="make one: kabuild new task hip2hip/my_kernel",
         )
-    shown = show_package(pattern.package)
     hint = suggest(f"{shown}/...", [f"{show_package(parent)}/..." for parent in parents])
     return UsageError(Reason.UNKNOWN_PACKAGE, f"no package below '{shown}'", hint=hint)
+
+
+def _unreadable(loader: Loader, package: str) -> list[str]:
+    """The first few directories in, below or above ``package`` that could not be read."""
+    inside = f"{package}/" if package else ""
+    found = (
+        name
+        for name in sorted(loader.unreadable)
+        if f"{name}/".startswith(inside) or inside.startswith(f"{name}/") or name == "."
+    )
+    return list(islice(found, _MOST_SHOWN))

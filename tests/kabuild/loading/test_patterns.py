@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kabuild.base.errors import KabuildError, LoadErrors, Reason, UsageError
+from kabuild.base.errors import ExitCode, InfraError, KabuildError, LoadErrors, Reason, UsageError
 from kabuild.loading import Loader, TagFilter, expand
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from tests.kabuild.conftest import Project
 
 
@@ -154,3 +158,45 @@ def test_a_link_to_itself_holds_no_packages(project: Project, loader: Loader) ->
     for pattern in ("//t/loop", "//t/loop/x", "//t/loop/..."):
         with pytest.raises(UsageError, match="no package"):
             expand(loader, [pattern])
+
+
+@pytest.fixture
+def locked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Makes a directory unreadable, for root as well."""
+    scan = os.scandir
+    closed: set[str] = set()
+
+    def scandir(path: str) -> Any:
+        if path in closed:
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return scan(path)
+
+    monkeypatch.setattr("kabuild.loading.walk.os.scandir", scandir)
+    return lambda path: closed.add(str(path))
+
+
+@pytest.mark.parametrize("pattern", ["//...", "//t/...", "//t/one/..."])
+def test_directories_that_cannot_be_read_are_not_missing(
+    project: Project, locked: Callable[[Path], None], pattern: str
+) -> None:
+    project.task("t/one")
+    locked(project.root / ("t/one" if "one" in pattern else "t"))
+    locked(project.root / "toolchains")
+
+    with pytest.raises(InfraError, match="can be read") as refused:
+        expand(project.loader(), [pattern])
+
+    assert refused.value.exit_code is ExitCode.ENVIRONMENT
+    assert "skipped t: Permission" in refused.value.hint.replace("t/one", "t")
+
+
+def test_what_is_missing_beside_an_unreadable_directory_is_missing(
+    project: Project, locked: Callable[[Path], None]
+) -> None:
+    project.task("t/one")
+    project.task("closed/one")
+    locked(project.root / "closed")
+
+    assert len(expand(project.loader(), ["//t/..."])) == 1
+    with pytest.raises(UsageError, match="no package below '//tt'"):
+        expand(project.loader(), ["//tt/..."])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -12,6 +11,7 @@ from kabuild.builder import Builder
 from kabuild.loading.request import Request
 from kabuild.model.speedup import Speedup
 from kabuild.neural.running import ModelFile, run_tool, unreadable
+from kabuild.neural.values import MALFORMED, count, number, share, text
 from kabuild.report.table import text_table
 from kabuild.report.times import nanoseconds
 
@@ -35,11 +35,10 @@ class Kernel:
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> Self:
-        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
-        figures = (float(value["seconds"]), float(value["share"]))
-        if not isinstance(value["name"], str) or not all(map(math.isfinite, figures)):
-            raise TypeError("expected a name and figures")
-        return cls(value["name"], value["fused"] is True, int(value["calls"]), *figures)
+        """From JSON. Raises one of MALFORMED for another form."""
+        figures = (number(value["seconds"]), share(value["share"]))
+        calls = count(value["calls"])
+        return cls(text(value["name"]), value["fused"] is True, calls, *figures)
 
 
 @dataclass(frozen=True)
@@ -61,13 +60,13 @@ class Compiled:
 
     @classmethod
     def read(cls, facts: Mapping[str, Any]) -> Self:
-        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
-        if facts["schema"] != SCHEMA or not isinstance(facts["absent"], str):
+        """From JSON. Raises one of MALFORMED for another form."""
+        if facts["schema"] != SCHEMA:
             raise ValueError("another schema")
-        if facts["absent"]:
+        if text(facts["absent"]):
             return cls(facts["absent"], facts=facts)
-        speedup, taken = Speedup.read(facts), float(facts["seconds"])
-        if speedup is None or not math.isfinite(taken) or len(facts["kernels"]) > _MOST_KERNELS:
+        speedup, taken = Speedup.read(facts), number(facts["seconds"])
+        if speedup is None or len(facts["kernels"]) > _MOST_KERNELS:
             raise ValueError("no figures")
         return cls("", speedup, taken, tuple(map(Kernel.read, facts["kernels"])), facts)
 
@@ -91,7 +90,7 @@ def compiled_of(model: ModelFile, request: Request, builds: Builder) -> Compiled
         return Compiled(error.message)
     try:
         return Compiled.read(facts)
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
+    except MALFORMED as error:
         raise unreadable(model, error) from None
 
 

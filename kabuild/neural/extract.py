@@ -15,16 +15,21 @@ from kabuild.loading.request import Request
 from kabuild.model.gate import Pick
 from kabuild.neural.packages import (
     FILE,
+    STEP,
+    WHOLE,
     Extracted,
     Known,
     Place,
     check_free,
+    files_of,
     package_of,
     remove_package,
     write_packages,
 )
 from kabuild.neural.profile import Profile, Row
-from kabuild.neural.running import ModelFile, run_tool, unreadable
+from kabuild.neural.running import ModelFile, finished, run_tool, unreadable
+from kabuild.neural.undo import undone
+from kabuild.neural.values import MALFORMED
 from kabuild.pipeline import Summary
 
 
@@ -48,7 +53,7 @@ def profile_of(model: ModelFile, request: Request, builds: Builder) -> Profile:
     answer = run_tool("model_profile", model, {}, request, builds)
     try:
         return Profile.read(answer.facts)
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
+    except MALFORMED as error:
         raise unreadable(model, error) from None
 
 
@@ -81,24 +86,24 @@ def extract(
     answer = run_tool("model_tasks", model, wanted, request, builds)
     try:
         found = Extracted.read(answer.facts)
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        kept = _known(model, rows, found, answer.platform.name)
+    except MALFORMED as error:
         raise unreadable(model, error) from None
-    write_packages(directory, model.text, found)
-    kept = _known(model, rows, found, answer.platform.name)
-    atomic_write(directory / FILE, kept.text().encode())
-    patterns = tuple(f"//{package}/{part.name}" for part in found.parts)
-    judged = builds.run(replace(request, patterns=patterns, pick=Pick.VALIDATE))
     left_out = {name: f"{reason}: {why}" for name, (reason, why) in found.left_out.items()}
-    for result in judged.table:
-        if (gate := result.problem) is None:
-            continue
-        name = result.label.name
-        left_out[name] = f"{gate.reason or gate.word}: {gate.summary}"
-        if gate.failed:
-            remove_package(directory, name)
+    tasks = (*(part.name for part in found.parts), WHOLE, STEP)
+    with undone(directory, (FILE, *(file for name in tasks for file in files_of(name)))):
+        write_packages(directory, model.text, found)
+        atomic_write(directory / FILE, kept.text().encode())
+        patterns = tuple(f"//{package}/{part.name}" for part in found.parts)
+        validating = replace(request, patterns=patterns, pick=Pick.VALIDATE)
+        judged = finished(builds.run(validating))
+        for result in judged.table:
+            if gate := result.problem:
+                left_out[result.label.name] = f"{gate.reason or gate.word}: {gate.summary}"
+                remove_package(directory, result.label.name)
+        places = {n: replace(p, is_task=n not in left_out) for n, p in kept.parts.items()}
+        atomic_write(directory / FILE, replace(kept, parts=places).text().encode())
     admitted = tuple(row for row in rows if row.name not in left_out)
-    places = {n: replace(p, is_task=n not in left_out) for n, p in kept.parts.items()}
-    atomic_write(directory / FILE, replace(kept, parts=places).text().encode())
     return Outcome(admitted, left_out, package, judged)
 
 

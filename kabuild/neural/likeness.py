@@ -11,6 +11,7 @@ from kabuild.builder import Builder
 from kabuild.loading.request import Request
 from kabuild.model.action import Literal
 from kabuild.neural.running import ModelFile, run_tool, unreadable
+from kabuild.neural.values import MALFORMED, count, figure, share, text
 
 _LOGITS = re.compile(r"^LOGITS\s*=", re.MULTILINE)
 
@@ -33,10 +34,10 @@ class Logits:
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> Self:
-        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
+        """From JSON. Raises one of MALFORMED for another form."""
         nats = [value[name] for name in ("divergence", "worst")]
-        mean, worst = (None if number is None else float(number) for number in nats)
-        return cls(int(value["positions"]), mean, worst, float(value["agreement"]))
+        mean, worst = (None if nat is None else figure(nat) for nat in nats)
+        return cls(count(value["positions"]), mean, worst, share(value["agreement"]))
 
     def to_json(self) -> dict[str, float | None]:
         """The form for programs."""
@@ -92,11 +93,9 @@ def likeness_of(model: ModelFile, reference: bytes, request: Request, builds: Bu
     attrs = {"reference": Literal(reference)}
     facts = run_tool("model_likelihood", model, attrs, request, builds, answering="answers").facts
     try:
-        wrong = facts["wrong"]
-        if not isinstance(wrong, str):
-            raise TypeError("expected a string")
-        return Likeness(Logits.read(facts["model"]), Logits.read(facts["eager"]), wrong)
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        logits = Logits.read(facts["model"]), Logits.read(facts["eager"])
+        return Likeness(*logits, text(facts["wrong"]))
+    except MALFORMED as error:
         raise unreadable(model, error) from None
 
 

@@ -17,11 +17,13 @@ from kabuild.base.fs import atomic_write
 from kabuild.base.reading import read_plain
 from kabuild.imports.lock_text import toml
 from kabuild.loading.roots import BUILD_FILE
+from kabuild.neural.values import MALFORMED, check_counts, check_shares, count, number, share, text
 
 FILE = "model.json"
 WHOLE, STEP = "whole", "step"
 SCHEMA = 1
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,63}", re.ASCII)
+_CALLED = re.compile(r"\bpart_(\w+)\(", re.ASCII)
 _MOST_BYTES = 64 << 20
 _HEAD = "# Written by `kabuild model extract`.\n"
 
@@ -44,15 +46,15 @@ class Part:
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> Self:
-        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
+        """From JSON. Raises one of MALFORMED for another form."""
         calls = tuple(value["calls"])
-        if not all(type(number) is int and number > 0 for number in calls):
-            raise ValueError("calls are counts")
+        if not all(map(count, calls)):
+            raise ValueError("calls are counts above 0")
         attrs = dict(value["attrs"])
         _check(attrs)
         if len(calls) != len(attrs["configs"]):
             raise ValueError("a config has no count")
-        texts = (_text(value["kernel"]), _text(value["reference"]))
+        texts = (text(value["kernel"]), text(value["reference"]))
         return cls(_name(value["name"]), attrs, *texts, calls)
 
 
@@ -74,12 +76,12 @@ class Graph:
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> Self:
-        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
+        """From JSON. Raises one of MALFORMED for another form."""
         return cls(
-            forward=_text(value["forward"]),
-            held=tuple((_text(owner), _text(name)) for owner, name in value["held"]),
-            constants=tuple(map(_text, value["constants"])),
-            others={_name(name): _text(text) for name, text in value["others"].items()},
+            forward=text(value["forward"]),
+            held=tuple((text(owner), text(name)) for owner, name in value["held"]),
+            constants=tuple(map(text, value["constants"])),
+            others={_name(name): text(body) for name, body in value["others"].items()},
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -107,10 +109,10 @@ class Whole:
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> Self:
-        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
+        """From JSON. Raises one of MALFORMED for another form."""
         attrs = dict(value["attrs"])
         _check(attrs)
-        return cls(attrs, _text(value["reference"]), _text(value.get("adapter", "")))
+        return cls(attrs, text(value["reference"]), text(value.get("adapter", "")))
 
 
 @dataclass(frozen=True)
@@ -130,14 +132,14 @@ class Extracted:
 
     @classmethod
     def read(cls, facts: Mapping[str, Any]) -> Self:
-        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
+        """From JSON. Raises one of MALFORMED for another form."""
         if facts["schema"] != SCHEMA:
             raise ValueError("another schema")
         parts = tuple(map(Part.read, facts["parts"]))
         if len({*(part.name for part in parts), WHOLE, STEP}) != len(parts) + 2:
             raise ValueError("two parts have the same name")
         absent = {
-            _text(item["name"]): (_text(item["reason"]), _text(item["why"]))
+            text(item["name"]): (text(item["reason"]), text(item["why"]))
             for item in facts["left_out"]
         }
         step = None if facts["step"] is None else Whole.read(facts["step"])
@@ -186,11 +188,16 @@ def write_packages(directory: Path, model: bytes, found: Extracted) -> None:
 
 def remove_package(directory: Path, name: str) -> None:
     """Remove the files of a task. Solutions that are there stay."""
-    package = directory / name
-    for file in (BUILD_FILE, f"{name}.py", "reference.py", "model.py", "adapter.py"):
-        (package / file).unlink(missing_ok=True)
+    for file in files_of(name):
+        (directory / file).unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # it has others
-        package.rmdir()
+        (directory / name).rmdir()
+
+
+def files_of(name: str) -> list[str]:
+    """The files that a task may have, below the model's directory."""
+    files = (BUILD_FILE, f"{name}.py", "reference.py", "model.py", "adapter.py")
+    return [f"{name}/{file}" for file in files]
 
 
 def declaration(name: str, attrs: Mapping[str, Any], calls: Sequence[int]) -> str:
@@ -260,6 +267,12 @@ class Known:
         }
         return json.dumps(value, indent=1) + "\n"
 
+    def check_calls(self) -> None:
+        """Raise ValueError if the forward calls a part that is missing."""
+        for name in _CALLED.findall(self.graph.forward):
+            if name not in self.parts and f"part_{name}" not in self.graph.others:
+                raise ValueError(f"its forward calls part '{name}', which is missing")
+
     @classmethod
     def load(cls, directory: Path) -> Self:
         """The file in a directory. Raises UsageError without one, LoadError for another form."""
@@ -274,37 +287,35 @@ class Known:
             value = read_json(data)
             if value["schema"] != SCHEMA:
                 raise ValueError("another schema")
-            return cls(
+            known = cls(
                 _name(value["name"]),
-                _text(value["platform"]),
+                text(value["platform"]),
                 {_name(name): _place(part) for name, part in value["parts"].items()},
                 Graph.read(value["graph"]),
             )
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            check_shares([part.share for part in known.parts.values()])
+            known.check_calls()
+        except MALFORMED as error:
             what = f"it is not what 'kabuild model extract' writes: {type(error).__name__}: {error}"
             raise LoadError(Reason.BAD_ATTRIBUTE, what, position=Position(str(path))) from None
+        return known
 
 
 def _place(value: Mapping[str, Any]) -> Place:
-    calls = tuple(map(int, value["calls"]))
-    shares = (float(value["share"]), float(value["roof_share"]))
-    return Place(*shares, calls, _text(value["kernel"]), value["is_task"] is True)
+    calls = tuple(map(count, value["calls"]))
+    shares = (share(value["share"]), number(value["roof_share"]))
+    return Place(*shares, calls, text(value["kernel"]), value["is_task"] is True)
 
 
 def _check(attrs: Mapping[str, Any]) -> None:
     """Raise ValueError for what a declaration cannot express."""
+    check_counts(attrs)
     toml(attrs)
     for name in attrs:
         _name(name)
 
 
 def _name(value: Any) -> str:
-    if not _NAME.fullmatch(_text(value)) or keyword.iskeyword(value):
+    if not _NAME.fullmatch(text(value)) or keyword.iskeyword(value):
         raise ValueError("a name is not a Python identifier")
     return str(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("expected a string")
-    return value

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from kabuild.neural.step import TrainingStep, render_step
+from kabuild.neural.values import count, number, share, text
 from kabuild.report.table import text_table
 from kabuild.report.times import nanoseconds
 
@@ -43,26 +43,26 @@ class Row:
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> Self:
-        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
+        """From JSON. Raises one of MALFORMED for another form."""
         return cls(
-            name=_text(value["name"]),
-            kind=_text(value["kind"]),
-            operators=tuple(map(_text, value["operators"])),
-            calls=_whole(value["calls"]),
-            seconds=_number(value["seconds"]),
-            share=_number(value["share"]),
-            bytes=_whole(value["bytes"]),
-            flops=_whole(value["flops"]),
-            bound=_text(value["bound"]),
-            roof_seconds=_number(value["roof_seconds"]),
-            roof_share=_number(value["roof_share"]),
-            gain=_number(value["gain"]),
-            dtypes=tuple(map(_text, value["dtypes"])),
+            name=text(value["name"]),
+            kind=text(value["kind"]),
+            operators=tuple(map(text, value["operators"])),
+            calls=count(value["calls"]),
+            seconds=number(value["seconds"]),
+            share=share(value["share"]),
+            bytes=count(value["bytes"]),
+            flops=count(value["flops"]),
+            bound=text(value["bound"]),
+            roof_seconds=number(value["roof_seconds"]),
+            roof_share=number(value["roof_share"]),
+            gain=number(value["gain"]),
+            dtypes=tuple(map(text, value["dtypes"])),
             shapes=tuple(
-                (tuple(tuple(map(_whole, shape)) for shape in one["inputs"]), _whole(one["calls"]))
+                (tuple(tuple(map(count, shape)) for shape in one["inputs"]), count(one["calls"]))
                 for one in value["shapes"]
             ),
-            modules=tuple(map(_text, value["modules"])),
+            modules=tuple(map(text, value["modules"])),
         )
 
 
@@ -76,11 +76,11 @@ class Frame:
 
     @classmethod
     def read(cls, value: Mapping[str, Any], depth: int = 0) -> Self:
-        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
+        """From JSON. Raises one of MALFORMED for another form."""
         if depth > _DEEPEST:
             raise ValueError("modules are nested too deeply")
         children = tuple(cls.read(child, depth + 1) for child in value["children"])
-        return cls(_text(value["name"]), _number(value["seconds"]), children)
+        return cls(text(value["name"]), number(value["seconds"]), children)
 
 
 @dataclass(frozen=True)
@@ -107,18 +107,18 @@ class Profile:
 
     @classmethod
     def read(cls, facts: Mapping[str, Any]) -> Self:
-        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
+        """From JSON. Raises one of MALFORMED for another form."""
         if facts["schema"] != SCHEMA or len(facts["parts"]) > _MOST_ROWS:
             raise ValueError("another schema")
         roofs = facts["roofs"]
         return cls(
-            device=_text(facts["device"]),
-            torch=_text(facts["torch"]),
-            eager_seconds=_number(facts["eager_seconds"]),
-            graph_seconds=_number(facts["graph_seconds"]),
-            bandwidth=_number(roofs["bytes_per_second"]),
+            device=text(facts["device"]),
+            torch=text(facts["torch"]),
+            eager_seconds=number(facts["eager_seconds"]),
+            graph_seconds=number(facts["graph_seconds"]),
+            bandwidth=number(roofs["bytes_per_second"]),
             throughput={
-                _text(name): _number(peak) for name, peak in roofs["flops_per_second"].items()
+                text(name): number(peak) for name, peak in roofs["flops_per_second"].items()
             },
             parts=tuple(map(Row.read, facts["parts"])),
             flame=Frame.read(facts["flame"]),
@@ -155,6 +155,8 @@ def render_profile(profile: Profile, title: str, most: int = 20) -> str:
 
 def gain_of(profile: Profile, rows: Sequence[Row]) -> float:
     """The speedup of the operators' time if all of ``rows`` reached their roofs."""
+    if not profile.graph_seconds:
+        return 1.0  # it has no operators
     saved = sum(row.seconds - row.roof_seconds for row in rows)
     return profile.graph_seconds / max(profile.graph_seconds - saved, 1e-12)
 
@@ -206,21 +208,3 @@ def frames(flame: Frame) -> Iterator[tuple[int, float, Frame]]:
         for child in frame.children:
             waiting.append((depth + 1, start, child))
             start += child.seconds
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("expected a string")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise TypeError("expected a count")
-    return value
-
-
-def _number(value: Any) -> float:
-    if type(value) not in {int, float} or not math.isfinite(value) or value < 0:
-        raise TypeError("expected a number")
-    return float(value)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kabuild.base.bounded_json import bounded_json
-from kabuild.base.errors import InfraError, LoadError, Position, Reason, UsageError
+from kabuild.base.errors import InfraError, Interrupted, LoadError, Position, Reason, UsageError
 from kabuild.base.reading import read_plain
 from kabuild.builder import Builder
 from kabuild.execution.isolation import require_sandbox
@@ -20,7 +20,8 @@ from kabuild.model.label import Label
 from kabuild.model.platform import Platform
 from kabuild.model.result import Outcome
 from kabuild.model.target import Target
-from kabuild.pipeline import plan, settle
+from kabuild.neural.values import MALFORMED, text
+from kabuild.pipeline import Summary, plan, settle
 
 FACTS = "facts.json"
 PACKAGE = "model"
@@ -85,8 +86,8 @@ def run_tool(
     """What the tool ``kind`` says of a model.
 
     A tool that never runs the model itself has a sub-target ``answering`` that does. Raises
-    LoadError where the model is refused, ModelEndedError where that sub-target fails, and
-    InfraError where the machine failed or has no sandbox.
+    LoadError where the model is refused, ModelEndedError where that sub-target fails, InfraError
+    where the machine failed or has no sandbox, and Interrupted.
     """
     require_sandbox("a model's code", waived=not request.hermetic)
     request = replace(request, judge=False, solution=None)
@@ -97,7 +98,7 @@ def run_tool(
     target = Target(label, kind, {"model": Literal(model.text), **attrs}, position, parts)
     loader.add(Package(label.package, "workspace", {label.name: target}, str(model.path)))
     planned = plan(request, settle(request, loader, (label,)), builds.store)
-    settled = builds.execute(request, planned).settled
+    settled = finished(builds.execute(request, planned)).settled
     item = settled[label]
     if answering and (answers := settled[label.sub(answering)]).outcome is Outcome.FAILED:
         raise ModelEndedError(
@@ -105,8 +106,8 @@ def run_tool(
             answers.message.strip() or "its process ended without an answer",
             position=position,
         )
-    if item.outcome in {Outcome.INFRA, Outcome.CANCELLED}:
-        raise InfraError(Reason.ACTION_CRASHED, item.message or "interrupted")
+    if item.outcome is Outcome.INFRA:
+        raise InfraError(Reason.ACTION_CRASHED, item.message)
     file = item.result.file(FACTS) if item.result and item.outcome is Outcome.DONE else None
     if item.lacking:
         raise refused(model, "the model's code ended the process, as sys.exit() does")
@@ -121,14 +122,22 @@ def run_tool(
     return Answer(facts, planned.loaded.options.platform, item.cached)
 
 
+def finished(summary: Summary) -> Summary:
+    """The summary of a build that came to its end. Raises Interrupted."""
+    if summary.interrupted:
+        what = "interrupted before it was done"
+        hint = "the same command goes on: what ended is cached"
+        raise Interrupted(Reason.INTERRUPTED, what, hint=hint)
+    return summary
+
+
 def _read(model: ModelFile, data: bytes) -> Mapping[str, Any]:
     """The facts that a sandbox wrote. Raises LoadError for another form."""
     try:
         facts = bounded_json(data, non_finite=True)  # constants of a model, such as -inf
         absent = facts.get("refused", {"reason": "", "why": ""})
-        if not isinstance(absent["reason"] + absent["why"], str):
-            raise TypeError("no texts")
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        text(absent["reason"] + absent["why"])
+    except MALFORMED as error:
         raise unreadable(model, error) from None
     found: Mapping[str, Any] = facts
     return found

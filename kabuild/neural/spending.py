@@ -165,7 +165,7 @@ def spent(parts: Iterable[Standing]) -> float:
 
 def time_now(parts: Iterable[Standing]) -> float:
     """The time of the model's operators now, as a share of what it was, by Amdahl's law."""
-    return 1.0 - math.fsum(part.share - part.taken for part in parts)
+    return max(1.0 - math.fsum(part.share - part.taken for part in parts), 1e-9)
 
 
 def gain(parts: Iterable[Standing], part: Standing) -> float:

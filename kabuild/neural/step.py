@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from kabuild.neural.values import count, number, share, text
 from kabuild.report.table import text_table
 from kabuild.report.times import nanoseconds
 
@@ -26,13 +26,9 @@ class Taken:
 
     @classmethod
     def read(cls, value: Mapping[str, Any], phase: str, name: str, calls: int) -> Self:
-        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
-        figures = (float(value["seconds"]), float(value["share"]))
-        if not all(math.isfinite(figure) and figure >= 0 for figure in figures):
-            raise ValueError("expected figures")
-        if not isinstance(phase, str) or not isinstance(name, str):
-            raise TypeError("expected texts")
-        return cls(phase, name, calls, *figures)
+        """From JSON. Raises one of MALFORMED for another form."""
+        figures = (number(value["seconds"]), share(value["share"]))
+        return cls(text(phase), text(name), count(calls), *figures)
 
 
 @dataclass(frozen=True)
@@ -45,15 +41,14 @@ class TrainingStep:
 
     @classmethod
     def read(cls, facts: Mapping[str, Any]) -> Self:
-        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
+        """From JSON. Raises one of MALFORMED for another form."""
         if len(facts["operators"]) > _MOST:
             raise ValueError("too many operators")
         phases = tuple(Taken.read(row, row["name"], "", 1) for row in facts["phases"])
         operators = tuple(
-            Taken.read(row, row["phase"], row["name"], int(row["calls"]))
-            for row in facts["operators"]
+            Taken.read(row, row["phase"], row["name"], row["calls"]) for row in facts["operators"]
         )
-        return cls(float(facts["seconds"]), phases, operators)
+        return cls(number(facts["seconds"]), phases, operators)
 
     def __str__(self) -> str:
         """For people: one line."""

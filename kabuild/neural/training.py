@@ -11,6 +11,7 @@ from kabuild.builder import Builder
 from kabuild.loading.request import Request
 from kabuild.model.action import Literal
 from kabuild.neural.running import ModelFile, run_tool, unreadable
+from kabuild.neural.values import MALFORMED, count, figure, text
 
 _LOSS = re.compile(r"^(?:def loss\(|loss\s*=)", re.MULTILINE)
 
@@ -37,15 +38,13 @@ class Training:
 
     @classmethod
     def read(cls, facts: Mapping[str, Any]) -> Self:
-        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
-        if not isinstance(facts["wrong"], str):
-            raise TypeError("expected a string")
+        """From JSON. Raises one of MALFORMED for another form."""
         names = ("eager_loss", "eager_gradient", "first", "last")
-        figures = {name: float(facts[name]) for name in names}
+        figures = {name: figure(facts[name]) for name in names}
         loss, gradient = (
-            None if facts[name] is None else float(facts[name]) for name in ("loss", "gradient")
+            None if facts[name] is None else figure(facts[name]) for name in ("loss", "gradient")
         )
-        return cls(int(facts["steps"]), loss, gradient, **figures, wrong=facts["wrong"])
+        return cls(count(facts["steps"]), loss, gradient, **figures, wrong=text(facts["wrong"]))
 
     def to_json(self) -> dict[str, Any]:
         """The form for programs."""
@@ -75,7 +74,7 @@ def training_of(model: ModelFile, reference: bytes, request: Request, builds: Bu
     facts = run_tool("model_training", model, attrs, request, builds, answering="steps").facts
     try:
         return Training.read(facts)
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
+    except MALFORMED as error:
         raise unreadable(model, error) from None
 
 

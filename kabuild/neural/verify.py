@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kabuild.base.errors import Reason, UsageError
+from kabuild.base.errors import LoadError, Position, Reason, UsageError
 from kabuild.base.fs import atomic_write
 from kabuild.builder import Builder
 from kabuild.execution.isolation import require_sandbox
@@ -22,10 +22,10 @@ from kabuild.model.task_result import TaskResult
 from kabuild.neural.assemble import assemble
 from kabuild.neural.compiled import Compiled, compiled_of
 from kabuild.neural.likeness import Likeness, has_logits, likeness_of
-from kabuild.neural.packages import STEP, WHOLE, Known, package_of
-from kabuild.neural.running import PACKAGE, ModelEndedError, ModelFile, read_model
+from kabuild.neural.packages import FILE, STEP, WHOLE, Known, package_of
+from kabuild.neural.running import PACKAGE, ModelEndedError, ModelFile, finished, read_model
 from kabuild.neural.training import Training, has_loss, training_of
-from kabuild.pipeline import Summary
+from kabuild.pipeline import Plan, Summary
 from kabuild.report.table import Style, plain, text_table
 from kabuild.store import Store
 
@@ -164,7 +164,10 @@ def verify(directory: Path, request: Request, builds: Builder, *, alone: bool) -
         what = f"no part of {directory} is a task"
         raise UsageError(Reason.BAD_FLAG, what, hint="extract other parts, with --part or --top")
     patterns = tuple(f"//{package}/{name}" for name in tasks)
-    judged = builds.run(replace(request, patterns=patterns))
+    asked = replace(request, patterns=patterns)
+    planned = builds.plan(asked)
+    _check_known(known, directory, planned)
+    judged = finished(builds.execute(asked, planned))
     parts = tuple(_replaced(known, judged, builds.store))
     unsolved = {r.label.name: _why(r) for r in judged.table if not r.passed}
     kernels = {part.name: part.kernel for part in parts}
@@ -197,9 +200,29 @@ def verify(directory: Path, request: Request, builds: Builder, *, alone: bool) -
     return found
 
 
+def _check_known(known: Known, directory: Path, planned: Plan) -> None:
+    """Raise LoadError for a ``model.json`` that does not fit its tasks, or this workspace."""
+    position = Position(str(directory / FILE))
+    hint = "write it again with: kabuild model extract MODEL.py -o DIRECTORY"
+    problems = []
+    if known.platform not in planned.loaded.loader.platforms.names():
+        problems.append(f"unknown platform {known.platform!r:.80}")
+    for label in planned.tasks:
+        calls = known.parts[label.name].calls
+        configs = planned.analysis.targets[label.in_trial(1)].target.attrs["configs"]
+        if len(calls) != len(configs):
+            problems.append(
+                f"part '{label.name}' has {len(calls)} numbers of calls, "
+                f"but its task has {len(configs)} configs"
+            )
+    if problems:
+        raise LoadError(Reason.BAD_ATTRIBUTE, problems[0], position=position, hint=hint)
+
+
 def _judged(label: str, file: Path, pick: Pick, request: Request, builds: Builder) -> Summary:
     """A solution of a task, judged."""
-    return builds.run(replace(request, patterns=(label,), solution=file, pick=pick, agent=None))
+    asked = replace(request, patterns=(label,), solution=file, pick=pick, agent=None)
+    return finished(builds.run(asked))
 
 
 def compared(
@@ -225,7 +248,7 @@ def predicted(parts: Sequence[Replaced]) -> float | None:
     if any(part.speedup is None for part in parts):
         return None
     saved = sum(part.share * (1 - 1 / part.speedup) for part in parts if part.speedup)
-    return 1 / (1 - saved)
+    return 1 / max(1 - saved, 1e-9)
 
 
 def over(one: Variant | None, other: Variant | None) -> Speedup | None:

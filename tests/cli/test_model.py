@@ -5,19 +5,25 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 import torch
 
+from kabuild.base.errors import ExitCode, Interrupted
 from kabuild.builder import Builder
 from kabuild.cli.session import builder
 from kabuild.loading.request import Request
 from kabuild.neural.assemble import assemble
+from kabuild.neural.extract import chosen, extract, profile_of
 from kabuild.neural.likeness import likeness_of
 from kabuild.neural.packages import Known
-from kabuild.neural.running import ModelFile
+from kabuild.neural.running import ModelFile, read_model
 from kabuild.neural.training import training_of
 from kabuild.neural.verify import Verified, compared, render
 from tests.testkit.cli import CliWorkspace, Ran
@@ -352,3 +358,29 @@ def test_a_whole_with_a_wrong_kernel_is_rejected(
 
     assert ran.code == 3
     assert f"output {output} differs" in ran.out
+
+
+@pytest.mark.parametrize("finished", [0, 1])
+def test_an_interrupted_extraction_leaves_nothing_behind(
+    place: CliWorkspace, builds: Builder, finished: int
+) -> None:
+    """Neither where the model runs nor where its tasks are validated, already written."""
+    model, request = read_model(place.root / "net.py"), Request((), cwd=place.root)
+    rows = chosen(profile_of(model, request, builds), 0, ["norm"])
+    begun = count()
+
+    @contextmanager
+    def stopping() -> Iterator[Event]:
+        stop = Event()
+        if next(begun) >= finished:
+            stop.set()
+        yield stop
+
+    stopped = replace(builds, stopping=stopping)
+    where = place.root / "tasks/interrupted"
+    with pytest.raises(Interrupted) as caught:
+        extract(model, rows, where, request, stopped)
+
+    assert caught.value.exit_code is ExitCode.INTERRUPTED
+    assert next(begun) == finished + 1
+    assert not where.exists()

@@ -6,6 +6,8 @@ import pytest
 
 from tests.testkit.cli import CliWorkspace
 
+from .test_model_optimise import write
+
 
 def test_a_loop_of_links_is_a_usage_error(workspace: CliWorkspace) -> None:
     (workspace.root / "loop").symlink_to("loop")
@@ -40,3 +42,29 @@ def test_a_directory_without_a_model_is_one_error(
 
     assert ran.code == code
     assert said in ran.err
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('"cpu"', '"quux"', "unknown platform 'quux'"),
+        (
+            "[\n    1\n",
+            "[1, 2\n",
+            "part 'plain' has 2 numbers of calls, but its task has 1 configs",
+        ),
+    ],
+)
+def test_a_model_that_does_not_fit_its_tasks_is_one_error(
+    workspace: CliWorkspace, before: str, after: str, said: str
+) -> None:
+    write(workspace)
+    workspace.write("tasks/net/whole/model.py", "")
+    file = workspace.root / "tasks/net/model.json"
+    assert before in file.read_text()
+    file.write_text(file.read_text().replace(before, after, 1))
+
+    ran = workspace.run("model", "verify", "tasks/net")
+
+    assert ran.code == 1
+    assert f"error: tasks/net/model.json: {said}" in ran.err

@@ -33,6 +33,8 @@ from kabuild.store.sealed_entry import MOST_BYTES, parts, sealed, trust_of
 from kabuild.store.trees import parse_tree
 
 _PREFIX = f"{OUTPUT_ROOT}/"
+_NOWHERE = f"{os.devnull}/ac"
+"""A directory that there never is, until a first result is stored without a key of the user's."""
 
 
 class ActionCache(Protocol):
@@ -58,6 +60,7 @@ class DiskActionCache:
     """An ActionCache laid out as Bazel's disk cache: ``ac/ab/abcd...`` beside ``cas/``.
 
     Only entries with this user's seal count; others are treated as absent, with one warning.
+    Without a key of the user's, results last as long as the process, and ``ac/`` stays as it is.
     """
 
     def __init__(
@@ -77,7 +80,7 @@ class DiskActionCache:
         ``distrusted`` gets the hash of each key whose entry lacks this user's seal.
         """
         self._root = str(root)
-        self._entries = f"{root}/ac"
+        self._entries = _NOWHERE if seal.problem else f"{root}/ac"
         self._scratch = scratch
         self._cas = cas
         self._seal = seal
@@ -142,6 +145,8 @@ class DiskActionCache:
         """Remember a result as ``decode`` reads it; its blobs and trees are in the CAS."""
         data = sealed(message, key.hash, self._seal)
         with writing(self._root):
+            if self._entries == _NOWHERE:
+                self._entries = self._scratch.name("results")
             temporary = self._scratch.name("entry")
             try:
                 write_new(temporary, data)

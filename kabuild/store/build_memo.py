@@ -164,6 +164,8 @@ class BuildMemos(MemoTable):
         ``results`` has the hashes of the used keys by package, ``""`` for those outside packages;
         absent packages keep their known ones.
         """
+        if self._seal.problem:  # never over what the user's key sealed
+            return
         body = json.dumps(_to_json(memory), separators=(",", ":")).encode()
         kept = {
             name: keys for name, keys in self._results(request).items() if name in memory.packages

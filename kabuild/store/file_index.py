@@ -86,7 +86,7 @@ class FileIndex:
     def save(self) -> None:
         """Write new entries, merged with those of other processes. Raises StoreError."""
         with self._guard:
-            if not self._fresh:
+            if not self._fresh or self._seal.problem:  # never over the file of the user's key
                 return
             with writing(str(self._path.parent)):
                 self._path.parent.mkdir(parents=True, exist_ok=True)

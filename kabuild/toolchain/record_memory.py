@@ -42,7 +42,7 @@ class RecordMemory:
 
     def save(self) -> None:
         """Write new entries, if any. Raises ``OSError``."""
-        if self._is_new:
+        if self._is_new and not self._seal.problem:
             body = canonical_json(self._known)
             write_own(self._path, self._seal.wrap(KIND, "", body))
             self._is_new = False

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kabuild.base.seal import Seal
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult
 from kabuild.store import Store
@@ -124,3 +125,24 @@ def test_a_forged_file_index_is_not_read(told: Told, tmp_path: Path) -> None:
         path.write_bytes(store.seal.wrap("file index", "", lie))
         with Store.open(told.root) as again:
             assert again.index.digest(str(source))[0] == Digest.of(b"fast"), "what a seal is for"
+
+
+def test_what_is_sealed_with_a_throwaway_key_replaces_nothing(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Results last as long as the process; those of the user's key stay."""
+    everything = {path: path.read_bytes() for path in told.root.rglob("ac/*/*")}
+    with monkeypatch.context() as without:
+        without.setattr("kabuild.store.store.user_seal", lambda: Seal(b"x" * 32, "no home"))
+        with Store.open(told.root, warn=told.warnings.append) as store:
+            assert store.actions.get(KEY) is None
+            store.actions.put(KEY, FAST)
+            assert store.actions.get(KEY) == FAST
+            assert store.actions.get(OTHER) is None
+            store.index.digest(str(told.entry(KEY)))
+            store.index.save()
+
+    assert told.warnings == ["no key to seal results, so no later build will find them: no home"]
+    assert {path: path.read_bytes() for path in told.root.rglob("ac/*/*")} == everything
+    assert told.get(KEY) == SLOW
+    assert not (told.root / "index").exists()

@@ -53,6 +53,11 @@ def marked(text: str) -> str:
     return "\n".join(f"{MARK}{line}".rstrip() for line in lines)
 
 
+def shortened(text: str, most: int = 400) -> str:
+    """``text``, cut to ``most`` characters, for messages about what somebody else wrote."""
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 def guarded(text: str, *, terminal: bool, at_start: bool) -> str:
     """What the command line prints of ``text``.
 

@@ -11,6 +11,7 @@ from kabuild.base.bounded_json import bounded_json
 from kabuild.base.canonical import canonical_json
 from kabuild.base.errors import BundleError, Reason, UsageError
 from kabuild.base.fs import is_inside
+from kabuild.base.printing import shortened
 from kabuild.model.action import MNEMONIC
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
@@ -107,7 +108,8 @@ class Manifest:
         if schema != SCHEMA:
             raise BundleError(
                 Reason.BUNDLE_VERSION,
-                f"the bundle's format is {schema!r}; this kabuild reads {SCHEMA!r}",
+                f"the bundle's format is {shortened(repr(schema), 80)}; "
+                f"this kabuild reads {SCHEMA!r}",
                 hint="pip install --upgrade kabuild",
             )
         try:
@@ -226,4 +228,6 @@ def _text(value: Any) -> str:
 
 def damaged(why: str) -> BundleError:
     """The error for a damaged bundle."""
-    return BundleError(Reason.BUNDLE_DAMAGED, why, hint="ask its publisher for another copy")
+    return BundleError(
+        Reason.BUNDLE_DAMAGED, shortened(why), hint="ask its publisher for another copy"
+    )

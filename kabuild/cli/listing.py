@@ -68,6 +68,6 @@ def listed(path: Path, store: Store, known: Gates, limit: int) -> Listed:
 
 
 def _copied(path: Path, store: Store) -> Mapping[str, Path]:
-    """By suffix, copies of what lies beside a bundle. Raises ``OSError``."""
+    """By suffix, copies of what lies beside a bundle. Raises UsageError, which names the file."""
     near = {SIGNATURE: signature_of(path), REPLAY: replay_beside(path)}
     return {suffix: copied_file(file, store) for suffix, file in near.items() if file.exists()}

@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from kabuild.base.container import DamagedError, pieces
+from kabuild.base.errors import Reason, UsageError
 from kabuild.base.reading import read_plain
 from kabuild.bundle.manifest import damaged
 from kabuild.store import Store
@@ -27,8 +28,14 @@ def copied_bundle(path: Path, store: Store) -> Path:
 
 
 def copied_file(path: Path, store: Store) -> Path:
-    """A copy of a small file. Raises ``OSError`` if it cannot be read, and StoreError."""
-    return _written([read_plain(path)], store)
+    """A copy of a small file. Raises UsageError if it cannot be read, and StoreError."""
+    try:
+        content = read_plain(path)
+    except OSError as error:
+        hint = "replace the file, or remove it"
+        what = f"{path}: {error.strerror}"
+        raise UsageError(Reason.BAD_FLAG, what, hint=hint) from None
+    return _written([content], store)
 
 
 def _written(content: Iterable[bytes], store: Store) -> Path:

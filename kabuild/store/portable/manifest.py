@@ -9,6 +9,7 @@ from typing import Any
 from kabuild.base.bounded_json import bounded_json
 from kabuild.base.canonical import canonical_json
 from kabuild.base.errors import BundleError, Reason
+from kabuild.base.printing import shortened
 from kabuild.model.digest import Digest
 
 SCHEMA = "kabuild/cache/1"
@@ -51,7 +52,8 @@ class Manifest:
         if schema != SCHEMA:
             raise BundleError(
                 Reason.BUNDLE_VERSION,
-                f"the file's format is {schema!r}; this kabuild reads {SCHEMA!r}",
+                f"the file's format is {shortened(repr(schema), 80)}; "
+                f"this kabuild reads {SCHEMA!r}",
                 hint="'kabuild replay' reads files of 'kabuild publish'",
             )
         try:
@@ -75,6 +77,5 @@ def _size(value: Any) -> int:
 
 def damaged(why: str) -> BundleError:
     """The error for a file that is damaged or contradicts itself."""
-    return BundleError(
-        Reason.BUNDLE_DAMAGED, f"nothing was imported: {why}", hint="export it again"
-    )
+    what = f"nothing was imported: {shortened(why)}"
+    return BundleError(Reason.BUNDLE_DAMAGED, what, hint="export it again")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -126,6 +127,8 @@ def test_what_this_repository_published_is_a_site(tmp_path: Path) -> None:
         (("all.kab", "-o", "WORKSPACE.toml"), 2, "is not a directory"),
         (("all.kab", "-o", "absent/s"), 2, "is not a directory"),
         (("odd.kab", "-o", "s"), 1, "odd.kab.replay.json is not the output of kabuild replay"),
+        (("pipe.kab", "-o", "s"), 2, "error: pipe.kab.replay.json: is a device or a pipe"),
+        (("device.kab", "-o", "s"), 2, "error: device.kab.sig: is a device or a pipe"),
     ],
 )
 def test_bad_input_is_one_error_and_no_site(
@@ -133,8 +136,10 @@ def test_bad_input_is_one_error_and_no_site(
 ) -> None:
     place = published.elsewhere(tmp_path)
     whole = published.bundle.read_bytes()
-    for name, data in (("all", whole), ("cut", whole[:2000]), ("odd", whole)):
-        (place.root / f"{name}.kab").write_bytes(data)
+    for name in ("all", "cut", "odd", "pipe", "device"):
+        (place.root / f"{name}.kab").write_bytes(whole[:2000] if name == "cut" else whole)
+    os.mkfifo(place.root / "pipe.kab.replay.json")
+    (place.root / "device.kab.sig").symlink_to("/dev/zero")
     (place.root / "odd.kab.replay.json").write_text("{}")
     place.write("tasks/mine", "")
 

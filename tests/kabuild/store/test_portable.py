@@ -269,6 +269,22 @@ def test_another_format_is_named(other: Shelf, file: Path) -> None:
     assert "kabuild replay" in error.hint
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"schema": "x" * 200_000},
+        {"blobs": {"x" * 200_000: 1}},
+        {"blobs": {"0" * 64: "x" * 200_000}},
+    ],
+)
+def test_a_message_is_no_longer_than_a_message(
+    other: Shelf, file: Path, changes: dict[str, object]
+) -> None:
+    with_manifest(file, **changes)
+
+    assert len(refused(other, file).message) < 500
+
+
 def test_a_bomb_is_refused_before_it_goes_off(other: Shelf, file: Path) -> None:
     """By what it says; and where it says less than it holds, by that."""
     error = refused(other, file, limit=1000)

@@ -18,8 +18,10 @@ from kabuild.report.table import Style, plain
 _KEPT = 8
 """The number of speedups in the line of a task."""
 
-_FAILURES, _ERROR = Label("", "failures"), Label("", "error")
-"""Stands for no message."""
+_FAILURES, _ERROR, _BROKEN = (Label("", name) for name in ("failures", "error", "broken"))
+"""Stand for messages that are no gate's."""
+
+_UNJUDGED = frozenset({Outcome.INFRA, Outcome.FAILED})
 
 
 class WatchReport:
@@ -51,13 +53,14 @@ class WatchReport:
         """Print the error of a save without a build, unless it is the previous one."""
         if self._is_new(_ERROR, str(error)):
             self._write(f"error: {error}")
+        self._spoke = False
 
     def finish(self, table: Sequence[TaskResult], settled: Sequence[Settled], closing: str) -> None:
         """After a build: print failures, the trend of each task's speedup, and ``closing``.
 
         Prints nothing if nothing changed.
         """
-        self._said.pop(_ERROR, None)
+        was_broken = any(self._said.pop(label, None) for label in (_ERROR, _BROKEN))
         for result in table:
             speedup = result.measured
             trend = self._speedups.setdefault(result.label, [])
@@ -70,6 +73,13 @@ class WatchReport:
             self._write(text)
         elif not text:
             self._said.pop(_FAILURES, None)
+        if any(item.outcome in _UNJUDGED for item in settled):
+            self._said[_BROKEN] = text
+        elif was_broken and not self._spoke:
+            for result in table:
+                gate = result.problem
+                word = gate.reason or gate.word if gate else "PASS"
+                self._write(f"{result.label.short}  {word} again")
         if self._spoke:
             self._write(closing)
             self._spoke = False

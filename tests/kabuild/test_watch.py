@@ -14,9 +14,14 @@ import pytest
 
 from kabuild.builder import Builder
 from kabuild.loading.request import Request
+from kabuild.model.digest import Digest
 from kabuild.model.event import ActionExecuting, ActionSettled, Event
+from kabuild.model.gate import NO_GATE
+from kabuild.model.gate_result import GateResult
 from kabuild.model.label import Label
 from kabuild.model.result import Outcome, Settled
+from kabuild.model.task_result import TaskResult
+from kabuild.model.verdict import GateVerdict, Verdict
 from kabuild.pipeline import Summary, load, plan
 from kabuild.report.watch_report import WatchReport
 from kabuild.store import Store
@@ -125,7 +130,8 @@ def test_a_rule_that_breaks_is_named_and_may_be_mended(watched: Watched) -> None
     assert len(watched.errors) == 1
     assert f"{rule}:" in watched.errors[0]
     said = next(index for index, line in enumerate(watched.lines) if line.startswith("error: "))
-    assert watched.lines[said + 1 :] == ["waiting"], "whoever mended it is told"
+    told = ["//tasks/family0/t0  PASS again", "waiting"]
+    assert watched.lines[said + 1 :] == told, "whoever mended it is told"
 
 
 def test_what_was_missing_is_found_when_it_is_saved(watched: Watched) -> None:
@@ -148,6 +154,32 @@ def test_an_agent_that_broke_off_is_named_as_test_names_it() -> None:
         report.finish([], [], "waiting")
 
     assert lines == ["//tasks/t:t.agent  agent: failed: crashed", "waiting"] * 2
+
+
+def test_what_is_judged_again_after_an_error_says_so(watched: Watched) -> None:
+    """Whose gates are the same as before it."""
+    build = "tasks/family0/t0/BUILD.toml"
+    good = (watched.root / build).read_text()
+    watched.run(watched.write(build, "[["), watched.write(build, good))
+
+    assert watched.lines[-2:] == ["//tasks/family0/t0  PASS again", "waiting"]
+
+
+def test_what_is_judged_again_after_the_machine_failed_says_so() -> None:
+    lines: list[str] = []
+    report = WatchReport(lines.append)
+    label = Label("t", "t.compile")
+    broken = Settled(label, Outcome.INFRA, message="k.hip has more than 5 bytes")
+    passed = GateVerdict("compile", Verdict.PASS)
+    well = Settled(label, Outcome.DONE, Digest.of(b""), verdict=passed)
+    for item in (well, broken, well, well):
+        report.emit(ActionSettled(item, "Compile", 0.0))
+        task = TaskResult.of(Label("t", "t"), [GateResult.of(NO_GATE, item)])
+        report.finish([task], [item], "waiting")
+
+    assert words(lines)[:2] == ["compile PASS", "waiting"]
+    assert "more than 5 bytes" in lines[2]
+    assert lines[3:] == ["waiting", "//t  PASS again", "waiting"]
 
 
 def test_stale_work_is_stopped(watched: Watched) -> None:

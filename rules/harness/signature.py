@@ -15,7 +15,7 @@ from .names import check_argument
 from .tensors import Tensor, check_layout, read_tensor
 from .terms import DTYPES, ONLY_GIVEN, PLAIN
 
-_STATE_NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
+_STATE_NAME = re.compile(r"\w+(\.\w+)*")
 Scalar = float | int | str
 """The value of a scalar argument; ``bool`` is an ``int``."""
 
@@ -85,7 +85,7 @@ def _check_updates(updates: tuple[str, ...], inputs: tuple[Tensor, ...]) -> None
 
 
 def _read_state(declared: Mapping[str, Any], dims: tuple[str, ...]) -> tuple[Tensor, ...]:
-    """The state's tensors; their names may be a module's, such as ``conv.weight``."""
+    """The state's tensors; their names may be a module's: ``conv.weight``, ``0.weight``."""
     tensors = []
     for name, text in declared.items():
         path = ("state", name)

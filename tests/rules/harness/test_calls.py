@@ -14,6 +14,7 @@ from perf import gate as perf
 from runners.launcher import Launcher
 from runners.results import _reused
 
+from kabuild.rule import AttributeProblem
 from rules.call.rule import _check, boundary_json
 from rules.harness.configs import visible_configs
 from rules.harness.expressions import read_ranges
@@ -230,3 +231,19 @@ def test_calls_are_timed(launcher, tmp_path, form):
     verdict = perf.run(parse_spec(spec), launcher)
 
     assert verdict.outcome == "PASS", verdict.detail
+
+
+def signature_with(name):
+    """The signature of a task that has a state tensor called ``name``."""
+    return read_signature(attributes({**next(iter(FORMS.values())), "state": {name: "T[4]"}}))
+
+
+@pytest.mark.parametrize("name", ["conv.weight", "0.weight", "0"])
+def test_a_state_tensor_is_called_as_in_its_module(name):
+    assert [tensor.name for tensor in signature_with(name).state] == [name]
+
+
+@pytest.mark.parametrize("name", ["", ".weight", "0..weight", "w-1", "../w"])
+def test_other_names_of_state_tensors_are_refused(name):
+    with pytest.raises(AttributeProblem, match="is not a valid name of a state tensor"):
+        signature_with(name)

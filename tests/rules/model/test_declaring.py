@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 sys.path[:0] = [str(ROOT / "rules/model/tools"), str(ROOT / "rules/imports/tools")]
 
 from imported.boundary import LeftOutError
-from modelled.declaring import part_task
+from modelled.declaring import part_task, state_of
 from modelled.graph import export
 from modelled.ranges import distribution
 from modelled.spaces import configs_of
@@ -173,3 +173,18 @@ def test_names_that_mean_something_else_are_not_used() -> None:
     (unit,) = find_units(export(UserModel(nn.Sequential(Lambda()), draw, "cpu")))
     assert unit.name == "part_lambda"
     assert unit.function.arguments == ("x", "x2", "x3")
+
+
+def test_weights_may_have_the_numbers_of_a_sequence_as_names() -> None:
+    state = state_of(nn.Sequential(nn.Linear(4, 2), nn.ParameterList([torch.ones(3)])), ("x0", "y"))
+
+    assert state == {"0.weight": "T[2, 4]", "0.bias": "T[2]", "1.0": "T[3]"}
+
+
+@pytest.mark.parametrize("name", ["w-1", "w 1", "w/1", ""])
+def test_other_names_of_weights_are_refused(name: str) -> None:
+    module = nn.Module()
+    module._parameters[name] = nn.Parameter(torch.ones(2))
+
+    with pytest.raises(LeftOutError, match="a weight is called"):
+        state_of(module, ())

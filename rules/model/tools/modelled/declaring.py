@@ -23,7 +23,7 @@ DRAWN, FIRST = {"draw": "1..8"}, {"draw": 1}
 A task needs a dim, so that there are configs that agents are not shown.
 """
 
-_WEIGHT = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
+_WEIGHT = re.compile(r"\w+(\.\w+)*")
 
 _PART = '''\
 """Inputs and oracle of {name}, a part of the model {title}.

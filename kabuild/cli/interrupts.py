@@ -1,4 +1,7 @@
-"""Ctrl-C and SIGTERM outside builds. Imports little, since it runs before all else."""
+"""Ctrl-C and other signals that end kabuild, outside builds.
+
+Imports little, since it runs before all else.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ TYPE_CHECKING = False  # as in kabuild/__init__.py
 if TYPE_CHECKING:
     from types import FrameType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP)
 
 _INTERRUPTED = 8
 """``ExitCode.INTERRUPTED``, whose module is not imported yet."""
@@ -33,9 +36,15 @@ def heed_signals() -> None:
         taken = True
         raise KeyboardInterrupt
 
-    for number in SIGNALS:
+    for number in heeded():
         signal.signal(number, on_signal)
     sys.unraisablehook = _end_if_interrupted
+
+
+def heeded() -> tuple[signal.Signals, ...]:
+    """The signals that stop kabuild: SIGHUP is not one under nohup, which ignores it."""
+    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return SIGNALS[:-1] if ignored else SIGNALS
 
 
 def say_interrupted() -> int:

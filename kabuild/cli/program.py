@@ -15,9 +15,10 @@ from kabuild.base.errors import ExitCode, InfraError, Reason, UsageError
 from kabuild.base.suggest import suggest
 from kabuild.base.umask import spare_owner
 from kabuild.base.version import __version__
+from kabuild.cli.interrupts import SIGNALS
 from kabuild.cli.streams import mend
 
-_HEEDED = (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
+_HEEDED = (*SIGNALS, signal.SIGCHLD)
 COMMANDS = {
     "init": "Make a workspace with a first task in it.",
     "new": "Add a task or an agent to the workspace.",

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from kabuild.base.fs import appending, atomic_write
 from kabuild.base.printing import in_line, marked
 from kabuild.base.version import __version__
 from kabuild.builder import Builder
-from kabuild.cli.interrupts import SIGNALS
+from kabuild.cli.interrupts import heeded
 from kabuild.cli.null_build import style
 from kabuild.cli.outputs import check_outputs
 from kabuild.cli.presentation import PresentationFlags
@@ -114,16 +114,17 @@ def _append(path: Path, text: str) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set; a second one ends the process at once."""
+    """An event that Ctrl-C and other signals set; a second one ends the process at once."""
     stop = threading.Event()
 
     def on_signal(_: int, __: object) -> None:
         if stop.is_set():
             os._exit(int(ExitCode.INTERRUPTED))
         stop.set()
-        os.write(2, b"\ninterrupted: stopping; once more to stop at once\n")
+        with suppress(OSError):  # a closed terminal, which is why SIGHUP came
+            os.write(2, b"\ninterrupted: stopping; once more to stop at once\n")
 
-    before = {number: signal.signal(number, on_signal) for number in SIGNALS}
+    before = {number: signal.signal(number, on_signal) for number in heeded()}
     try:
         yield stop
     finally:

@@ -104,7 +104,8 @@ def finish(process: subprocess.Popen[str]) -> Ran:
 
 
 @pytest.mark.parametrize(
-    ("what", "number"), [("candidate", signal.SIGINT), ("hanging", signal.SIGTERM)]
+    ("what", "number"),
+    [("candidate", signal.SIGINT), ("hanging", signal.SIGTERM), ("hanging", signal.SIGHUP)],
 )
 def test_a_signal_stops_the_build_in_order(
     request: pytest.FixtureRequest, what: str, number: int
@@ -178,6 +179,8 @@ def test_after_sudden_death_nothing_runs_and_the_store_works(
     [
         "os.kill(os.getpid(), signal.SIGINT)",
         "os.kill(os.getpid(), signal.SIGTERM)",
+        "os.kill(os.getpid(), signal.SIGHUP)",
+        "os.kill(os.getpid(), signal.SIGQUIT)",
         "try: os.kill(os.getpid(), signal.SIGINT)\nfinally: os.close(-1)",
         # Nothing that is raised in these two arrives; a second signal needs nothing raised.
         "type('', (), {'__del__': lambda self: os.kill(os.getpid(), signal.SIGINT)})()",
@@ -186,6 +189,8 @@ def test_after_sudden_death_nothing_runs_and_the_store_works(
     ids=[
         "SIGINT",
         "SIGTERM",
+        "SIGHUP",
+        "SIGQUIT",
         "with a fault of what cleans up",
         "in a finaliser",
         "swallowed, and again",
@@ -218,3 +223,17 @@ def test_ctrl_c_while_it_starts(workspace: CliWorkspace, before: str) -> None:
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (8, "", "interrupted\n")
+
+
+def test_a_closed_terminal_stops_nothing_under_nohup(workspace: CliWorkspace) -> None:
+    early = workspace.write("early/click.py", "import os\nos.kill(os.getpid(), 1)\n").parent
+    done = subprocess.run(
+        ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *workspace.command("version")],
+        env={**workspace.environment(), "PYTHONPATH": str(early)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode != 8, "it went on, and did not find click"
+    assert "interrupted" not in done.stderr

@@ -182,12 +182,13 @@ def _renamed(path: str, name: str) -> str:
 
 def _check_name(name: str) -> None:
     """Check a name: it becomes that of a directory, a target, and a function."""
-    if len(name) > _MAX_NAME or not _NAME.fullmatch(name) or keyword.iskeyword(name):
-        raise UsageError(
-            Reason.BAD_LABEL,
-            f"'{name[:_MAX_NAME]}' cannot be the name of a task or an agent",
-            hint=f"use letters, digits and '_', a letter first, {_MAX_NAME} at most",
-        )
+    hint = f"use letters, digits and '_', a letter first, {_MAX_NAME} at most"
+    if keyword.iskeyword(name):
+        hint = f"it is a keyword of Python: choose another name, such as '{name}_task'"
+    elif len(name) <= _MAX_NAME and _NAME.fullmatch(name):
+        return
+    what = f"'{name[:_MAX_NAME]}' cannot be the name of a task or an agent"
+    raise UsageError(Reason.BAD_LABEL, what, hint=hint)
 
 
 def _write(directory: Path, files: Mapping[str, str]) -> list[Path]:

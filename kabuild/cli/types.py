@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from pathlib import Path
@@ -77,11 +78,22 @@ class InputPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """The path. Fails as ``click.Path``."""
-        path = Path(str(super().convert(_plain(self, value, param, ctx), param, ctx)))
+        text = _plain(self, value, param, ctx)
+        if _is_too_long(text):
+            self.fail(f"'{text[:80]}...': File name too long", param, ctx)
+        path = Path(str(super().convert(text, param, ctx)))
         if self._is_plain and os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113
             self.fail(f"'{path}' is not a regular file", param, ctx)
         _check_apart(path, param, ctx)
         return path
+
+
+def _is_too_long(path: str) -> bool:
+    try:
+        os.lstat(path)
+    except OSError as error:
+        return error.errno == errno.ENAMETOOLONG
+    return False
 
 
 class OutputFile(click.ParamType):  # type: ignore[type-arg]

@@ -75,7 +75,7 @@ def test_nothing_is_overwritten(started: CliWorkspace) -> None:
         (("task", "mine2"), "families: call, hip2hip, torch2hip, triton2triton"),
         (("task", "hip2hip/2nd"), "'2nd' cannot be the name"),
         (("task", "hip2hip/a/b"), "'a/b' cannot be the name"),
-        (("task", "hip2hip/class"), "'class' cannot be the name"),
+        (("task", "hip2hip/class"), "it is a keyword of Python: choose another name"),
         (("task", "hip2hip/../../x"), "'../../x' cannot be the name"),
         (("task", "hip2hip/float"), "'float' cannot be declared: 'float' is not a valid entry"),
         (("task", "torch2hip/template"), "it is a keyword"),
@@ -136,6 +136,10 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     workspace = CliWorkspace(tmp_path, tmp_path / "store")
 
+    ran = workspace.run("init", "x" * 300)
+    assert ran.code == 2
+    assert "File name too long" in ran.err
+    assert workspace.run("init", "x" * 255).code == 0
     for directory in ("file/below", "loop", "loop/below"):
         ran = workspace.run("init", directory)
 

@@ -24,6 +24,7 @@ from kabuild.execution import CachedExecutor, CachePolicy, Inputs, LocalStrategy
 from kabuild.execution.background_gc import collect_if_due
 from kabuild.execution.forecast import Forecast, forecast
 from kabuild.execution.host import cpus
+from kabuild.execution.isolation import require_sandbox
 from kabuild.given import check_given, check_numbers, salt_of, solution_of
 from kabuild.loading import (
     Loader,
@@ -38,7 +39,7 @@ from kabuild.model.action import AGENT_FACTS
 from kabuild.model.device import Devices
 from kabuild.model.event import EventSink, Warned
 from kabuild.model.gate import Gate, Pick, choose, merged, named
-from kabuild.model.label import Label
+from kabuild.model.label import Label, repository_of
 from kabuild.model.options import MOST_TRIALS, Options, check_policy
 from kabuild.model.platform import CPU, Platform
 from kabuild.model.result import Outcome, Settled
@@ -182,6 +183,8 @@ def execute(
     def warn(text: str) -> None:
         sink.emit(Warned(text))
 
+    if any(repository_of(task.package) for task in planned.tasks):
+        require_sandbox("a benchmark's code", waived=not request.hermetic)
     places = _places(request, planned, store)
     sink = places.sink(sink)
     loader = planned.loaded.loader

@@ -187,6 +187,44 @@ def test_without_namespaces_no_benchmark_runs(quick: CliWorkspace, tmp_path: Pat
     assert not mark.exists()
 
 
+MARKS = """
+import pathlib
+import torch
+try:
+    pathlib.Path("{mark}").touch()
+except OSError:
+    pass
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+def get_inputs():
+    return [torch.rand(4, 8)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_without_namespaces_no_imported_task_is_judged(quick: CliWorkspace, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    quick.write("bench/KernelBench/level1/1_x.py", MARKS.format(mark=mark))
+    assert quick.run("import", "kernelbench", "bench").code == 0
+
+    for command in ("test", "validate"):
+        ran = run_in_shell(quick, "-Ur", REFUSE, command, "@kernelbench//...")
+        assert is_clear(ran), ran
+        assert "a benchmark's code needs a sandbox" in ran.err
+        assert not mark.exists()
+
+    asked = run_in_shell(
+        quick, "-Ur", REFUSE, "test", "@kernelbench//...", "--agent=none", "--sandbox=none"
+    )
+    assert "a benchmark's code needs a sandbox" not in asked.err
+    assert mark.exists()
+
+
 @pytest.mark.parametrize("gates", [FAST, "--gates=compile"])
 def test_without_namespaces_nothing_is_published(quick: CliWorkspace, gates: str) -> None:
     ran = run_in_shell(quick, "-Ur", REFUSE, "publish", "//double", gates, "-o", "x.kab")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -77,40 +77,44 @@ def compare(
     With an ``obstacle`` only verdicts are compared; other differences are reported. An action that
     is ``derived`` from other verdicts alone has the same numbers in spite of it.
     """
-    found = _compared(record, result, obstacle, get, derived=derived)
-    return (
-        replace(found, figures=remeasured(*_both(record, result, get))) if record.timed else found
+    figures: tuple[Remeasured, ...] = ()
+    if record.timed:
+        then, now = (_verdict(item.file(VERDICT_FILE), get) for item in (record, result))
+        difference = _measured(record, result, then, now, get)
+        means, figures = mean_speedups(then, now), remeasured(then, now)
+        agreed = "same verdict, intervals overlap" + (f": {means}" if means else "")
+    else:
+        difference, agreed = _bytes(record, result, get), "byte for byte"
+    word, said, remedies = _conclusion(
+        record, result, obstacle, get, difference=difference, agreed=agreed, derived=derived
     )
+    return Comparison(record, word, said, remedies, figures)
 
 
-def _compared(
+def _conclusion(
     record: Record,
     result: ActionResult,
     obstacle: EnvironmentDifference | None,
     get: Get,
     *,
+    difference: str,
+    agreed: str,
     derived: bool,
-) -> Comparison:
-    if record.timed:
-        difference = _measured(record, result, get)
-        means = mean_speedups(*_both(record, result, get))
-        agreed = "same verdict, intervals overlap" + (f": {means}" if means else "")
-    else:
-        difference = _bytes(record, result, get)
-        agreed = "byte for byte"
+) -> tuple[Word, str, tuple[str, ...]]:
+    """The word for what was found, what there is to say, and how to make bytes comparable."""
     if obstacle is None or not (obstacle.in_key or difference):
         word = Word.DIFFERENT if difference else Word.REPRODUCED
-        return Comparison(record, word, difference or agreed)
+        return word, difference or agreed, ()
     if derived and (other := _another_number(record, result, get)):
-        return Comparison(record, Word.DIFFERENT, f"{other}; {obstacle.text}", obstacle.remedies)
+        return Word.DIFFERENT, f"{other}; {obstacle.text}", obstacle.remedies
     if record.file(VERDICT_FILE) is None and result.file(VERDICT_FILE) is None:
         word = Word.NOT_COMPARABLE if difference else Word.SAME_OUTCOME
     elif another := _another_verdict(record, result, get):
-        return Comparison(record, Word.DIFFERENT, f"{another}; {obstacle.text}", obstacle.remedies)
+        return Word.DIFFERENT, f"{another}; {obstacle.text}", obstacle.remedies
     else:
         word = Word.SAME_OUTCOME
     said = (_ending(result, get), obstacle.text, difference or agreed)
-    return Comparison(record, word, "; ".join(filter(None, said)), obstacle.remedies)
+    return word, "; ".join(filter(None, said)), obstacle.remedies
 
 
 def _ending(result: ActionResult, get: Get) -> str:
@@ -150,12 +154,6 @@ def _verdict(file: OutputFile | None, get: Get) -> dict[str, Any]:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _both(record: Record, result: ActionResult, get: Get) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The verdicts then and now."""
-    then, now = (_verdict(item.file(VERDICT_FILE), get) for item in (record, result))
-    return then, now
 
 
 def _bytes(record: Record, result: ActionResult, get: Get, *, but: str | None = None) -> str:
@@ -214,11 +212,12 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _measured(record: Record, result: ActionResult, get: Get) -> str:
+def _measured(
+    record: Record, result: ActionResult, then: dict[str, Any], now: dict[str, Any], get: Get
+) -> str:
     """How a measurement disagrees; empty if it agrees."""
     if another := _another_verdict(record, result, get):
         return another
-    then, now = _both(record, result, get)
     measures = not record.gate or now.get("verdict") != PASS or is_measured(now)
     if other := _bytes(record, result, get, but=".json" if measures else None):
         return other

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kabuild.base.bounded_json import bounded_json
-from kabuild.base.printing import in_line
+from kabuild.base.printing import in_line, shortened
 from kabuild.loading.import_lock import LeftOut
 
 _CLASS = re.compile(r"[A-Z][A-Z0-9_]{1,59}")
@@ -34,8 +34,7 @@ class Facts:
 
 def left_out(reason: str, why: str) -> LeftOut:
     """The class of a failure, and its sentence as one line that is safe to print."""
-    said = in_line(why.strip())
-    return LeftOut(reason, said if len(said) <= _LONGEST_WHY else f"{said[:_LONGEST_WHY]}...")
+    return LeftOut(reason, shortened(in_line(why.strip()), _LONGEST_WHY))
 
 
 def read_facts(data: bytes, known: Collection[str]) -> Facts | LeftOut:

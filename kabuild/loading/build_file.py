@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kabuild.base.errors import LoadError, LoadErrors, Position, Reason
+from kabuild.base.printing import shortened
 from kabuild.base.suggest import suggest
 from kabuild.loading.attributes import AttributeReader, describe
 from kabuild.loading.toml_file import TomlFile
@@ -207,7 +208,7 @@ def _surplus(declaration: _Declaration, rule: Rule) -> Iterator[AttributeProblem
         return
     for index, tag in enumerate(tags):
         if not _is_tag(tag):
-            said = tag if len(tag) <= _LONGEST_TAG else f"{tag[:_LONGEST_TAG]}..."
+            said = shortened(tag, _LONGEST_TAG)
             yield AttributeProblem(
                 f"{said!r} is not a valid tag",
                 ("tags", index),

@@ -60,10 +60,7 @@ def _bare(gate: GateResult) -> KabuildError:
 
 
 def _unjudged(gate: GateResult) -> KabuildError:
-    """Why a gate without a verdict cannot be published:
-
-    an infrastructure failure, or the request.
-    """
+    """Why a gate without a verdict cannot be published: the machine, or the request."""
     of_machine = gate.broken
     why = f": {gate.summary}" if gate.summary else ""
     return (InfraError if of_machine else BundleError)(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kabuild.base.listing import abridged
-from kabuild.base.printing import escaped, in_line, marked
+from kabuild.base.printing import escaped, in_line, marked, shortened
 from kabuild.model.gate import NO_GATE
 from kabuild.model.gate_result import GateResult
 from kabuild.model.label import Label
@@ -121,7 +121,7 @@ def _indented(text: str) -> list[str]:
 
 
 def _cut(line: str) -> str:
-    return line if len(line) <= _MOST_COLUMNS else f"{line[:_MOST_COLUMNS]}..."
+    return shortened(line, _MOST_COLUMNS)
 
 
 def _command(command: str, label: Label, flags: Sequence[str]) -> str:

@@ -19,6 +19,14 @@ _POLL_SECONDS = 0.05
 _GRACE_SECONDS = 60.0  # for set-up and for copying outputs, before the supervisor is given up
 _FLOOD_FACTOR = 64  # see SandboxLimits.output_bytes
 _READ_BYTES = 1 << 16
+_NOTHING_RAN: dict[str, Any] = {
+    "status": None,
+    "limit": None,
+    "wall_seconds": 0.0,
+    "cpu_seconds": 0.0,
+    "max_rss_bytes": 0,
+    "outputs": [],
+}
 
 
 class Cancel(Protocol):
@@ -75,14 +83,15 @@ class Run:
             outputs = {fd: BoundedOutput(self._limits["output_bytes"]) for fd in streams}
             self._follow(control, outputs)
             stdout, stderr = (outputs[fd].value() for fd in streams)
-        if self._report is None:
-            raise SupervisorLost("a sandbox ended without a report")
-        if "unsaved" in self._report:
-            number = self._report["unsaved"]
+        report = self._report or {"error": "a sandbox ended without a report"}
+        if "unsaved" in report:
+            number = report["unsaved"]
             raise UnsavedOutputsError(number, os.strerror(number), str(self._collect_into))
-        if "error" in self._report:
-            raise SupervisorLost(str(self._report["error"]))
-        return Ended(self._report, stdout, stderr, self._cancelled, self._flooded)
+        if "error" in report:
+            if not self._cancelled:
+                raise SupervisorLost(str(report["error"]))
+            report = _NOTHING_RAN  # stopped while it was set up
+        return Ended(report, stdout, stderr, self._cancelled, self._flooded)
 
     def _start(self, stack: contextlib.ExitStack) -> tuple[socket.socket, tuple[int, int]]:
         control, theirs = socket.socketpair()

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -216,6 +217,15 @@ def test_closing_ends_what_runs(tmp_path: Path, *, hermetic: bool) -> None:
     assert lifeline.is_cut()
     with pytest.raises(SandboxError, match="the spawner was closed"):
         box.shell("exit 0")
+
+
+@needs_namespaces
+def test_a_stop_during_the_set_up_is_no_failure(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kabuild.sandbox.run._POLL_SECONDS", 0)
+    cancel = Event()
+    cancel.set()
+
+    assert all(box.shell("sleep 60", cancel=cancel).cancelled for _ in range(20))
 
 
 @pytest.mark.parametrize("hermetic", [pytest.param(True, marks=needs_namespaces), False])

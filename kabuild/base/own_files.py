@@ -6,7 +6,9 @@ but a plain file is damage, and is replaced.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import os
 import secrets
 import stat
@@ -15,14 +17,16 @@ from pathlib import Path
 from kabuild.base.fs import remove_tree
 
 _NO_FILE = {errno.EISDIR, errno.ELOOP, errno.ENXIO}
-
-
+_ENDS = ".tmp"
 _TRIES = 3
-"""Another process may take a temporary file for one that a killed process left."""
+"""Another process may remove a temporary file in the moment before it is locked."""
 
 
 def write_own(path: Path, data: bytes) -> None:
-    """Make ``path`` a plain file with this content, at once. Raises ``OSError``."""
+    """Make ``path`` a plain file with this content, at once. Raises ``OSError``.
+
+    What a process that was killed left of writing it is removed.
+    """
     for tries in range(1, _TRIES + 1):
         try:
             _write_once(path, data)
@@ -35,18 +39,37 @@ def write_own(path: Path, data: bytes) -> None:
 
 def _write_once(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(6)}.tmp")
+    begins = f".{path.name[:50]}."
+    _sweep(path.parent, begins)
+    temporary = path.with_name(f"{begins}{secrets.token_hex(6)}{_ENDS}")
     try:
         with temporary.open("xb") as file:
+            with contextlib.suppress(OSError):  # some file systems have no locks: nothing is swept
+                fcntl.flock(file, fcntl.LOCK_EX)
             file.write(data)
-        try:
-            temporary.replace(path)
-        except IsADirectoryError:
-            remove_tree(path)
-            temporary.replace(path)
+            file.flush()
+            try:
+                temporary.replace(path)
+            except IsADirectoryError:
+                remove_tree(path)
+                temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _sweep(directory: Path, begins: str) -> None:
+    """Remove temporary files that nobody writes any more: their writers hold locks."""
+    with os.scandir(directory) as entries:
+        left = [e.path for e in entries if e.name.startswith(begins) and e.name.endswith(_ENDS)]
+    for path in left:
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(path)  # noqa: PTH108 - no Path for each of them
+            finally:
+                os.close(descriptor)
 
 
 def open_own(path: Path, mode: int = 0o644) -> int:

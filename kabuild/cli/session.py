@@ -16,6 +16,7 @@ import click
 from kabuild.base.clock import SystemClock
 from kabuild.base.errors import ExitCode, StoreError
 from kabuild.base.fs import appending, atomic_write
+from kabuild.base.own_files import write_own
 from kabuild.base.printing import in_line, marked
 from kabuild.base.version import __version__
 from kabuild.builder import Builder
@@ -144,7 +145,7 @@ def leave_views(
         write_views(out, summary.settled.values(), store.cas.link_to, graph)
         remember_keys(out, summary)
         for name, report in reports.items():
-            atomic_write(out / name, report)
+            write_own(out / name, report)
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""
         sink.emit(Warned(f"out/ is not complete: {error.strerror}{where}"))

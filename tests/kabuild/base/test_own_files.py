@@ -52,3 +52,20 @@ def test_what_lies_in_their_place_goes_and_nothing_else(
     assert precious.read_bytes() == b"precious"
     assert not (tmp_path / "opened").is_symlink()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["opened", "precious", "written"]
+
+
+def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
+    for name in (".plain.0123456789ab.tmp", ".other.0123456789ab.tmp"):
+        (tmp_path / name).write_text("half")
+
+    write_own(tmp_path / "plain", b"whole")
+
+    assert {path.name for path in tmp_path.iterdir()} == {"plain", ".other.0123456789ab.tmp"}
+
+
+def test_what_another_process_is_writing_stays(tmp_path: Path) -> None:
+    with (tmp_path / ".plain.0123456789ab.tmp").open("w") as busy:
+        fcntl.flock(busy, fcntl.LOCK_EX)
+        write_own(tmp_path / "plain", b"whole")
+
+        assert Path(busy.name).exists()

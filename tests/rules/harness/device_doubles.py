@@ -13,6 +13,7 @@ from perf.device_budget import GIB, Budget  # isort: skip
 from perf.device_gate import DeviceGate  # isort: skip
 from perf.gate_samples import GateSample, SidePlan, Taken  # isort: skip
 from perf.oracle_memory import Verification  # isort: skip
+from perf.phases import Phases  # isort: skip
 from perf.plan import SIDES  # isort: skip
 from truth.judge import Judge  # isort: skip
 
@@ -37,6 +38,7 @@ class Meter:
         self.rounds = []
         self.modes = {}
         self.graphs, self.empties = {}, SimpleNamespace(sides={})
+        self.phases = Phases()
         self.seconds = 0.0
 
     def round(self, number, configs, planned):

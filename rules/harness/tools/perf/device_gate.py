@@ -88,17 +88,21 @@ class DeviceGate:
 
         Raises CandidateFault, TaskFault and MachineFault.
         """
+        phases = self._meter.phases
         self.demand_memory()
-        choice = self.choose_baseline()
+        with phases.of("choose"):
+            choice = self.choose_baseline()
         self._meter.modes.update(choice.modes)
         self._baselines = choice.evidence
-        self._asides.prepare()
+        with phases.of("untimed"):
+            self._asides.prepare()
         device_budget.give_back()
         rounds, inexact, started = 0, self._spec.configs, self._now()
         while True:
             rounds += 1
             before = self._now()
-            made = self._meter.round(rounds, inexact, self._planned)
+            with phases.of("other"):
+                made = self._meter.round(rounds, inexact, self._planned)
             for name, sides in made.items():
                 for side, taken in sides.items():
                     self._taken[name][side].append(taken)
@@ -129,6 +133,7 @@ class DeviceGate:
                     "verifying": {name: asdict(one) for name, one in self._verifying.items()},
                 },
                 "draw": self._drawn,
+                "seconds": self._meter.phases.rounded(),
                 "machine": {
                     "cores": os.cpu_count(),
                     "load": self._host[-1]["load"],
@@ -174,7 +179,9 @@ class DeviceGate:
         """The plan of one side of a config, made by the first process that reaches it."""
         known = self._plans.get((side, config.name))
         if known is None:
-            known = self._plans[side, config.name] = self._pilot.plan(side, runner, config)
+            with self._meter.phases.of("pilot"):
+                known = self._pilot.plan(side, runner, config)
+            self._plans[side, config.name] = known
         return known
 
     def _timing(self, config: Config) -> DeviceTiming:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from base.program import Batch, CandidateFault, Config, Gated
 from truth.assessment import Call
@@ -29,6 +29,7 @@ from perf.gate_samples import (
     Taken,
 )
 from perf.gate_turn import Held, Turn, inputs
+from perf.phases import Phases
 from perf.plan import SideName
 from perf.untimed import Untimed
 from perf.verification import Verified, Verifier
@@ -56,6 +57,7 @@ class GatedMeter:
         empties: the empty batches, whose times are subtracted.
         graphs: by config and side, ns per call with the launches recorded and run as one graph.
             They decide nothing.
+        phases: where the seconds went.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class GatedMeter:
         self.modes: dict[str, str] = {}
         self.empties = Empties()
         self.graphs: dict[str, dict[SideName, float]] = {}
+        self.phases = Phases()
         self._judge = judge
         self._drawn = draw
         self._budget = held
@@ -92,15 +95,19 @@ class GatedMeter:
                         plan = planned(side, runner, config)
                         turn = self._begin(side, number, runner, config, plan)
                         if index == 0:
-                            self.calibrate(side, runner)
+                            with self.phases.of("calibrate"):
+                                self.calibrate(side, runner)
                         found[config.name][side] = self._time(turn)
                     if number == 1:
-                        self._record(side, runner, group, planned)
+                        with self.phases.of("graph"):
+                            self._record(side, runner, group, planned)
         for config in configs:
             sides = found[config.name]
             where = f"in a timed call of {config.name}"
-            self._verifier.refuse(sides["candidate"].verified, sides["baseline"].verified, where)
-            self._untimed.refuse(sides["candidate"], sides["baseline"])
+            with self.phases.of("verify"):
+                verified = sides["candidate"].verified, sides["baseline"].verified
+                self._verifier.refuse(*verified, where)
+                self._untimed.refuse(sides["candidate"], sides["baseline"])
             for taken in sides.values():
                 taken.forget()
         return found
@@ -118,8 +125,12 @@ class GatedMeter:
         """A fresh runner of a side, in the mode for ``config``, that ends with the block."""
         program = self._side(side, config)
         try:
-            with program.running() as runner:
+            with ExitStack() as stack:
+                with self.phases.of("start"):
+                    runner = stack.enter_context(program.running())
                 yield runner  # type: ignore[misc]
+                with self.phases.of("end"):
+                    stack.close()
         except CandidateFault as fault:
             if side == "baseline":
                 raise baseline_fault(self._judge.baseline.program, fault) from fault
@@ -137,13 +148,17 @@ class GatedMeter:
 
     def prepare(self, side: SideName, runner: Held, config: Config, slots: int) -> Verified:
         """Load a config and make its first calls, which compile and allocate; not timed."""
-        device_budget.give_back()
-        runner.load(config, slots)
+        with self.phases.of("load"):
+            device_budget.give_back()
+            runner.load(config, slots)
         verified = Verified()
         first = self.draw(0, config, 0, 1)
-        self.verify(verified, side, first, runner.batch(inputs(first)))
+        with self.phases.of("first_calls"):
+            made = runner.batch(inputs(first))
+        self.verify(verified, side, first, made)
         if slots > 1:  # allocate for many calls now, before any batch waits
-            repeated = runner.repeat(first[0].inputs, slots)
+            with self.phases.of("first_calls"):
+                repeated = runner.repeat(first[0].inputs, slots)
             if self._repeatable:
                 self.verify(verified, side, first, repeated)
         return verified
@@ -161,14 +176,16 @@ class GatedMeter:
         index = 0
         while not self._enough(taken):
             if index == place:
-                self._untimed.mix(turn)
+                with self.phases.of("untimed"):
+                    self._untimed.mix(turn)
             index += 1
             batch = self._batch(turn, index, at_once=index == apart + 1)
             (taken.at_once if batch.at_once else taken.samples).append(batch)
             self._budget.note()
         if self._warm and turn.slots > 1 and turn.held:
             self._time_repeated(turn)
-        self._untimed.follow(turn)
+        with self.phases.of("untimed"):
+            self._untimed.follow(turn)
         return taken
 
     def _enough(self, taken: Taken) -> bool:
@@ -194,13 +211,15 @@ class GatedMeter:
                 self.verify(turn.taken.verified, turn.side, calls, made)
                 return self.sampled(turn.side, turn.slots, made, reading + 1, at_once=at_once)
         calls = self.draw(turn.number, turn.config, index, turn.slots, first + TRIES)
-        whole = turn.runner.batch(inputs(calls))
+        with self.phases.of("calls"):
+            whole = turn.runner.batch(inputs(calls))
         self.verify(turn.taken.verified, turn.side, calls, whole)
         return self.by_host(turn.side, turn.runner, turn.slots, whole, reading + 1)
 
     def gated(self, runner: Held, calls: Sequence[Call], *, at_once: bool = False) -> Gated | None:
         """A batch that waited behind the gate until all of it was queued; None if it did not."""
-        made = runner.gated(inputs(calls), at_once=at_once)
+        with self.phases.of("calls"):
+            made = runner.gated(inputs(calls), at_once=at_once)
         return made if made is not None and made.held else None
 
     def sampled(
@@ -266,7 +285,8 @@ class GatedMeter:
         verified like any other.
         """
         calls = self.draw(turn.number, turn.config, _WARM, 1)
-        made = turn.runner.gated(inputs(calls), repeats=turn.slots)
+        with self.phases.of("calls"):
+            made = turn.runner.gated(inputs(calls), repeats=turn.slots)
         if made is not None and made.held:
             self.verify(turn.taken.verified, turn.side, calls, made)
             turn.taken.warm.append(self.sampled(turn.side, turn.slots, made))
@@ -298,14 +318,16 @@ class GatedMeter:
         """Draw inputs that are new to this process and equal for both sides."""
         epoch = self._drawn << 16 | number
         first = ((epoch << 4 | attempt) << 8 | batch) << 16
-        return [
-            self._judge.call(Case(STAGE, config, round=first + slot, epoch=epoch))
-            for slot in range(size)
-        ]
+        with self.phases.of("draw"):
+            return [
+                self._judge.call(Case(STAGE, config, round=first + slot, epoch=epoch))
+                for slot in range(size)
+            ]
 
     def verify(
         self, verified: Verified, side: SideName, calls: Sequence[Call], made: Batch | Gated
     ) -> None:
         """Verify the outputs of a batch; a candidate's must be correct."""
         whole = side == "candidate"
-        self._verifier.add(verified, calls, made.outputs, whole=whole)
+        with self.phases.of("verify"):
+            self._verifier.add(verified, calls, made.outputs, whole=whole)

@@ -43,6 +43,7 @@ from kabuild.remote.signing import Distrust, TrustedKeys
 from kabuild.remote.timeouts import Timeouts
 from kabuild.store.action_cache import blobs_of, decode
 from kabuild.store.result_closure import trees_named_by
+from kabuild.store.storable import check_result
 from kabuild.store.store import Store
 from kabuild.store.trees import parse_tree
 
@@ -281,10 +282,11 @@ class Fleet:
             trees = trees_named_by(said)
             self._fetch(trees)
             result = decode(said, cas)
+            if result is None:
+                raise LostError("a tree of its outputs")
+            check_result(result)
         except ValueError as error:
             raise _unreadable(error) from None
-        if result is None:
-            raise LostError("a tree of its outputs")
         self._fetch([*blobs_of(result)])
         return result, fault
 

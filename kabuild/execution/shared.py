@@ -28,6 +28,7 @@ from kabuild.remote.loss import Loss
 from kabuild.remote.signing import Distrust, Signer, TrustedKeys
 from kabuild.store.action_cache import blobs_of, decode, encode
 from kabuild.store.result_closure import trees_named_by
+from kabuild.store.storable import check_result
 from kabuild.store.store import Store
 
 if TYPE_CHECKING:
@@ -202,6 +203,8 @@ class SharedCache:
         """The result in a statement; None if no build would cache it."""
         try:
             result = decode(entry, self._store.cas)
+            if result is not None:
+                check_result(result)
         except ValueError:
             result = None
         if result is None or result.exit_code:

@@ -21,9 +21,9 @@ from kabuild.store.portable.manifest import (
     Manifest,
     damaged,
 )
-from kabuild.store.portable.storable import storable
 from kabuild.store.portable.writer import is_hermetic
 from kabuild.store.result_closure import QuietBlobs, read_promise
+from kabuild.store.storable import storable
 from kabuild.store.store import Store
 
 _FREE_FILES, _FILES_PER_PART = 10_000, 100

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kabuild.base.canonical import int_field, message_field, text_field
 from kabuild.execution import CachePolicy
 from kabuild.execution.prepared import prepare
 from kabuild.execution.shared import SharedCache
@@ -110,6 +111,7 @@ def test_a_fresh_run_takes_nothing(writer: Machine, reader: Machine) -> None:
         (lambda key, entry: b"\xff" * 30, "6 unreadable"),
         (lambda key, entry: signer().sign(Digest.of(b"x"), entry), "6 changed after signing"),
         (lambda key, entry: _forged(entry), "6 changed after signing"),
+        (lambda key, entry: signer().sign(key, _unstorable()), "6 unreadable"),
     ],
 )
 def test_what_does_not_count_is_made_again(
@@ -143,6 +145,14 @@ def _forged(entry: bytes) -> bytes:
     """The same result, said to have failed: its exit code comes after its files."""
     at = entry.index(b"\x4a")
     return entry[:at] + b"\x20\x01" + entry[at:]
+
+
+def _unstorable() -> bytes:
+    """A result with an output below another one."""
+    paths = ("out/lib", "out/lib/more")
+    files = [text_field(1, path) + message_field(2, Digest.of(b"").to_wire()) for path in paths]
+    times = message_field(7, int_field(1, 1)) + message_field(8, int_field(1, 2))
+    return b"".join(message_field(2, file) for file in files) + message_field(9, times)
 
 
 def test_a_forged_verdict_is_not_believed(tmp_path: Path, server: ReapiServer) -> None:

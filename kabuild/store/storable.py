@@ -21,6 +21,16 @@ def storable(result: ActionResult, cas: Cas, *, ended: float) -> bytes:
     Raises ``ValueError`` if its outputs could not lie in one directory, or if the entry would be
     read as another result.
     """
+    check_result(result)
+    entry = encode(result, cas, ended=ended)
+    ordered = replace(result, directories=tuple(sorted(result.directories)))
+    if decode(entry, cas) != ordered:
+        raise ValueError("it would be read as another result")
+    return entry
+
+
+def check_result(result: ActionResult) -> None:
+    """Raise ``ValueError`` for a result that no run of an action has."""
     if result.seconds < 0:
         raise ValueError("it ends before it starts")
     outputs = {file.path for file in result.files}
@@ -29,11 +39,6 @@ def storable(result: ActionResult, cas: Cas, *, ended: float) -> bytes:
     for path in (*outputs, *result.directories):
         _check_path(path)
     merkle.build(_nodes(result))  # raises for outputs in each other's way
-    entry = encode(result, cas, ended=ended)
-    ordered = replace(result, directories=tuple(sorted(result.directories)))
-    if decode(entry, cas) != ordered:
-        raise ValueError("it would be read as another result")
-    return entry
 
 
 def _nodes(result: ActionResult) -> Iterator[tuple[str, merkle.Node]]:

@@ -29,7 +29,8 @@ from kabuild.model.verdict import Verdict
 from kabuild.scheduler.frontier import Frontier, State
 from kabuild.scheduler.gating import Stopped, because_of, did_not_pass, stopped
 from kabuild.scheduler.leasing import Leasing
-from kabuild.scheduler.plan import History, priorities
+from kabuild.scheduler.order import Order
+from kabuild.scheduler.plan import History
 from kabuild.scheduler.resources import Slots
 from kabuild.scheduler.run_queue import RunQueue
 from kabuild.scheduler.workers import Executor, Run
@@ -71,8 +72,7 @@ class Build:
         self._clock = clock
         self._frontier = Frontier(graph)
         self._produced: dict[str, ActionResult] = {}
-        self._order = {label: index for index, label in enumerate(graph.actions)}
-        self._priorities: dict[str, float] = {}
+        self._order = Order(graph, history)
         self._queue = RunQueue()
         self._leaders: dict[Digest, str] = {}
         self._leads: dict[str, Digest] = {}
@@ -175,11 +175,9 @@ class Build:
             self._frontier.move(label, State.PARKED)
             self._parked.setdefault(leader, []).append(label)
             return
-        if not self._priorities:
-            self._priorities = priorities(self._graph, self._history.estimates(self._graph))
         self._leads[label] = prepared.key
         self._frontier.move(label, State.QUEUED)
-        self._queue.push(prepared, -self._priorities[label], self._order[label])
+        self._queue.push(prepared, *self._order.of(label))
 
     def _try_start(self, label: str, prepared: Prepared) -> Run | None:
         action = self._graph.actions[label]
@@ -194,6 +192,9 @@ class Build:
         run = Run(label, replace(prepared, device=lease), slots)
         self._frontier.move(label, State.RUNNING)
         self.running[label] = run
+        if needs.lease:
+            for other in filter(self._queue.__contains__, self._order.begin(label)):
+                self._queue.hasten(other, *self._order.of(other))
         now = self._clock.wall()
         try:
             self._sink.emit(ActionStarted(action.label, action.mnemonic, slots[0], now))

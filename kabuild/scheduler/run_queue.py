@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 
 from kabuild.execution.prepared import Prepared
 from kabuild.model.action import Resources
+from kabuild.scheduler.order import Urgency
 from kabuild.scheduler.workers import Run
 
 Needs = tuple[Resources, bool]
 """What an action occupies, and whether it does so elsewhere."""
 
-Entry = tuple[float, int, str]
-"""Urgency (smaller is sooner), position in the graph, label."""
+Entry = tuple[Urgency, int, str]
+"""Urgency, position in the graph, label."""
 
 
 class RunQueue:
@@ -24,12 +25,20 @@ class RunQueue:
     """
 
     def __init__(self) -> None:
-        # No line is empty, and its first action is queued; others in it may be withdrawn.
+        # No line is empty, and its first action is queued. Others in it may be withdrawn, or stand
+        # further ahead, too, since they have become more urgent.
         self._lines: dict[Needs, list[Entry]] = {}
         self._prepared: dict[str, Prepared] = {}
 
-    def push(self, prepared: Prepared, urgency: float, place: int) -> None:
-        """Add an action; it may be queued only once."""
+    def __contains__(self, label: str) -> bool:
+        return label in self._prepared
+
+    def hasten(self, label: str, urgency: Urgency, place: int) -> None:
+        """Make a queued action more urgent."""
+        self.push(self._prepared[label], urgency, place)
+
+    def push(self, prepared: Prepared, urgency: Urgency, place: int) -> None:
+        """Add an action that is not queued."""
         label = str(prepared.action.label)
         self._prepared[label] = prepared
         line = self._lines.setdefault(_needs(prepared), [])

@@ -49,7 +49,7 @@ def test_the_most_urgent_that_fits_starts_first() -> None:
     for place, (needs, urgency) in enumerate(
         [(NEEDS[0], -1.0), (NEEDS[1], -3.0), (NEEDS[2], -2.0), (NEEDS[0], -1.0), (NEEDS[1], -5.0)]
     ):
-        queue.push(waiting(place, needs), urgency, place)
+        queue.push(waiting(place, needs), (1, urgency), place)
 
     begin = Beginner({NEEDS[0]: 2, NEEDS[1]: 1, NEEDS[2]: 1})
 
@@ -62,7 +62,7 @@ def test_a_turn_asks_as_often_as_it_starts_and_once_for_each_kind_of_need(crowd:
     """Never for everyone who waits: builds have tens of thousands of them."""
     queue = RunQueue()
     for place in range(crowd):
-        queue.push(waiting(place, NEEDS[place % 3]), 0.0, place)
+        queue.push(waiting(place, NEEDS[place % 3]), (1, 0.0), place)
     begin = Beginner({NEEDS[0]: 1})
 
     assert names(list(queue.start(begin))) == ["a0"]
@@ -73,7 +73,7 @@ def test_drained_by_lease_the_others_wait_on() -> None:
     """With no device left, all that need one of that name go, timed or not."""
     queue = RunQueue()
     for place, needs in enumerate(NEEDS):
-        queue.push(waiting(place, needs), -float(place), place)
+        queue.push(waiting(place, needs), (1, -float(place)), place)
 
     gone = queue.drain("gpu")
 
@@ -84,7 +84,8 @@ def test_drained_by_lease_the_others_wait_on() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["push", "withdraw", "start"]), st.integers(0, 7)), max_size=40
+        st.tuples(st.sampled_from(["push", "hasten", "withdraw", "start"]), st.integers(0, 7)),
+        max_size=40,
     )
 )
 def test_like_one_sorted_list_whatever_happens(steps: list[tuple[str, int]]) -> None:
@@ -95,7 +96,10 @@ def test_like_one_sorted_list_whatever_happens(steps: list[tuple[str, int]]) -> 
         label = str(waiting(place).action.label)
         if step == "push" and label not in model:
             model[label] = (place % 3, place, label)
-            queue.push(waiting(place, NEEDS[place % 2]), float(place % 3), place)
+            queue.push(waiting(place, NEEDS[place % 2]), (1, float(place % 3)), place)
+        elif step == "hasten" and label in queue:
+            model[label] = (-1, place, label)
+            queue.hasten(label, (0, 0.0), place)
         elif step == "withdraw" and label in model:
             del model[label]
             assert str(queue.withdraw(label).action.label) == label

@@ -1,0 +1,176 @@
+"""What a process of the perf gate on a device is asked, and what its times become."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="arg-type"
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+from base.program import Batch, CandidateFault, Config, Gated
+from perf import device_budget, device_state, gated
+from perf.device_budget import GIB, Budget
+from perf.gate_samples import GATE_CLOCK, HOST_CLOCK, SidePlan
+from perf.gated import GatedMeter
+from terms.reasons import Reason
+from truth.oracle import TaskFault
+
+CONFIGS = [Config(f"f32 n={n}", {"n": n}, "f32", {}) for n in (1024, 2048)]
+SLOTS, EMPTY_NS, CALL_NS, HOST_NS = 10, 1_000, 500, 90_000
+
+
+class Runner:
+    """A runner whose calls take ``CALL_NS``; whether it waits behind the gate is ``holds``."""
+
+    def __init__(self, log, *, holds=True):
+        self.log = log
+        self.holds = holds
+
+    def load(self, config, slots):
+        self.log.append(f"load {config.name}")
+
+    def batch(self, inputs):
+        return Batch(tuple({} for _ in inputs), HOST_NS, HOST_NS + EMPTY_NS)
+
+    def repeat(self, inputs, slots):
+        return self.batch([inputs])
+
+    def empty(self):
+        return Batch((), 0, EMPTY_NS)
+
+    def gated(self, inputs, *, repeats=1, at_once=False):
+        self.log.append("at once" if at_once else "gate")
+        open_ns = EMPTY_NS + CALL_NS * len(inputs) * repeats
+        return Gated(tuple({} for _ in inputs), self.holds, open_ns, open_ns, 7)
+
+    def replay(self, inputs):
+        self.log.append("graph")
+        return Batch(tuple({} for _ in inputs), CALL_NS * len(inputs), 0)
+
+
+class Side:
+    """A program; each process is a ``Runner``."""
+
+    def __init__(self, name, log, **how):
+        self.program = SimpleNamespace(path="/candidate/kernel.so")
+        self._name, self._log, self._how = name, log, how
+
+    def in_mode(self, mode):
+        return self
+
+    @contextmanager
+    def running(self):
+        self._log.append(f"{self._name} starts")
+        yield Runner(self._log, **self._how)
+        self._log.append(f"{self._name} ends")
+
+
+@pytest.fixture
+def log():
+    return []
+
+
+@pytest.fixture
+def made(monkeypatch, log):
+    """A function that returns a meter; ``how`` is what its candidate's runners are."""
+    monkeypatch.setattr(device_budget, "give_back", lambda: None)
+    monkeypatch.setattr(device_state, "reading", dict)
+    monkeypatch.setattr(Budget, "note", lambda _: None)
+    doubles = {
+        "Verifier": SimpleNamespace(add=lambda *_, **__: None, refuse=lambda *_: None),
+        "Untimed": SimpleNamespace(
+            place=lambda _: 0,
+            mix=lambda _: log.append("mix"),
+            follow=lambda _: log.append("follow"),
+            refuse=lambda *_: None,
+        ),
+    }
+    for name, double in doubles.items():
+        monkeypatch.setattr(gated, name, lambda *_, double=double: double)
+
+    def make(**how):
+        right = SimpleNamespace(assess=lambda *_: SimpleNamespace(ok=True))
+        judge = SimpleNamespace(
+            baseline=Side("baseline", log),
+            candidate=Side("candidate", log, **how),
+            assessor=right,
+            repeatable=True,
+            remember=lambda _: None,
+            call=lambda case: SimpleNamespace(inputs={}, case=case),
+        )
+        held = Budget.of(8 * GIB, 8 * GIB, 1.0)
+        return GatedMeter(judge, None, held, draw=1, warm=False, samples=2)
+
+    return make
+
+
+def planned(side, runner, config):
+    """Ten calls behind the gate."""
+    return SidePlan(CALL_NS, SLOTS, GATE_CLOCK)
+
+
+def test_the_sides_take_turns_and_an_empty_batch_is_subtracted(made, log):
+    meter = made()
+
+    rounds = [meter.round(number, CONFIGS, planned) for number in (1, 2)]
+
+    assert [entry for entry in log if entry.endswith("starts")] == [
+        f"{side} starts" for side in ("candidate", "baseline", "baseline", "candidate")
+    ]
+    for found in rounds:
+        for config in CONFIGS:
+            for side in ("candidate", "baseline"):
+                taken = found[config.name][side]
+                times = {sample.per_call_ns for sample in (*taken.samples, *taken.at_once)}
+                assert (len(taken.samples), len(taken.at_once), times) == (2, 1, {CALL_NS})
+                assert {sample.clock for sample in taken.samples} == {GATE_CLOCK}
+
+
+def test_graphs_are_timed_once_after_all_else(made, log):
+    meter = made()
+
+    for number in (1, 2):
+        meter.round(number, CONFIGS, planned)
+
+    assert meter.graphs == {
+        config.name: {"candidate": CALL_NS, "baseline": CALL_NS} for config in CONFIGS
+    }
+    first = log[: log.index("candidate ends")]
+    assert first[first.index("graph") :] == ["graph", f"load {CONFIGS[1].name}", "graph"]
+    assert log.count("graph") == 4
+
+
+def test_what_does_not_wait_behind_the_gate_is_timed_with_its_host_time(made):
+    meter = made(holds=False)
+
+    found = meter.round(1, CONFIGS[:1], planned)[CONFIGS[0].name]
+
+    samples = found["candidate"].samples
+    assert {(one.clock, one.per_call_ns) for one in samples} == {(HOST_CLOCK, HOST_NS / SLOTS)}
+    assert {one.clock for one in found["baseline"].samples} == {GATE_CLOCK}
+
+
+def test_a_round_says_where_its_seconds_went(made):
+    meter = made()
+
+    meter.round(1, CONFIGS, planned)
+
+    assert {*meter.phases.seconds} == {
+        *("start", "load", "draw", "first_calls", "verify", "calibrate", "calls"),
+        *("untimed", "graph", "end"),
+    }
+
+
+def test_a_baseline_that_fails_is_the_tasks_fault(made, monkeypatch):
+    meter = made()
+
+    def fail(self, config, slots):
+        raise CandidateFault(Reason.CRASH, "no such operator")
+
+    monkeypatch.setattr(Runner, "load", fail)
+
+    with pytest.raises(CandidateFault, match="no such operator"):
+        meter.round(1, CONFIGS, planned)
+    with pytest.raises(TaskFault, match="no such operator"):
+        meter.round(2, CONFIGS, planned)

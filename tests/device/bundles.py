@@ -23,5 +23,12 @@ def publish(workplace: Workplace, labels: Sequence[str], agent: str, file: Path)
     }
 
 
+def replay(workplace: Workplace, file: Path) -> dict[str, Any]:
+    """Rerun a bundle: what ``kabuild replay --json`` says of it."""
+    ran = workplace.kabuild("replay", str(file), "--json")
+    ended = {"exit_code": ran.code, "seconds": round(ran.seconds, 2), "said": _said(ran)[-1:]}
+    return {**ended, "replay": ran.json}
+
+
 def _said(ran: Ran) -> list[str]:
     return (ran.out + ran.err).splitlines()[-_LINES:]

@@ -44,6 +44,7 @@ LIMITS = {
     "build": 60.0,
     "suite": 480.0,
     "bundle": 60.0,
+    "replay": 540.0,
     "side_by_side": 120.0,
     "cheats": 300.0,
     "extension": 100.0,
@@ -87,6 +88,7 @@ class Evaluation:
         self._models: Sequence[str] = options.model
         self._counts: Path | None = options.analysis_counts
         self._variants: Path | None = options.variant_counts
+        self._bundles: Sequence[Path] = [file.absolute() for file in options.bundle]
         self._end: float = time.monotonic() + options.seconds
         self._lock = threading.Lock()
         self._made: Workplace | None = None
@@ -193,8 +195,17 @@ class Evaluation:
         return refusals.collect(workplace)
 
     def bundle(self, workplace: Workplace) -> Any:
-        """The suite as one file that others can check and rerun."""
-        return bundles.publish(workplace, self._tasks, "expert", self._out / "expert.kab")
+        """What ``suite`` has judged, as one file that others can check and rerun."""
+        file = self._out / "suite.json"
+        suite = json.loads(file.read_bytes()) if file.exists() else {"tasks": {}}
+        done = [label for label, row in suite["tasks"].items() if "score" in row]
+        return bundles.publish(workplace, done or self._tasks, "expert", self._out / "expert.kab")
+
+    def replay(self, workplace: Workplace) -> Any:
+        """What others have published, rerun here."""
+        if not self._bundles:
+            raise ValueError("give --bundle, a file that kabuild publish has written")
+        return {file.name: bundles.replay(workplace, file) for file in self._bundles}
 
     def suite(self, workplace: Workplace) -> Any:
         """All tasks with their experts, then again from the cache."""
@@ -302,6 +313,7 @@ def main() -> int:
     parser.add_argument("--apiece", type=int, default=APIECE, help="evaluations that are timed")
     parser.add_argument("--tuner_seconds", type=int, default=tuned.SECONDS, help="for each task")
     parser.add_argument("--variant_counts", type=Path, help="what variant_counts.py has written")
+    parser.add_argument("--bundle", action="append", default=[], type=Path, help="to replay")
     parser.add_argument("--model", action="append", default=[], help="only the one of this name")
     parser.add_argument("--analysis_counts", type=Path, help="what counted.py has written")
     options = parser.parse_intermixed_args()
@@ -312,7 +324,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         evaluation = Evaluation(out, folder.absolute(), options)
-        given = {"analysis": options.analysis_counts, "modelled": options.variant_counts}
+        given = {
+            "analysis": options.analysis_counts,
+            "modelled": options.variant_counts,
+            "replay": options.bundle,
+        }
         usual = [stage for stage in LIMITS if given.get(stage, True)]
         return _run(evaluation, options.stages or usual, out)
 

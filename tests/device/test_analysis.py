@@ -281,12 +281,18 @@ def test_tasks_are_declared_for_all_kernels(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stage", "option"), [("analysis", "--analysis_counts"), ("modelled", "--variant_counts")]
+    ("stage", "what"),
+    [
+        ("analysis", "--analysis_counts, a directory"),
+        ("modelled", "--variant_counts, a directory"),
+        ("replay", "--bundle, a file"),
+    ],
 )
-def test_the_stage_says_what_it_needs(tmp_path: Path, stage: str, option: str) -> None:
+def test_the_stage_says_what_it_needs(tmp_path: Path, stage: str, what: str) -> None:
     options = argparse.Namespace(
         cheat=[],
         task=[],
+        bundle=[],
         model=[],
         apiece=1,
         tuner_seconds=1,
@@ -296,5 +302,5 @@ def test_the_stage_says_what_it_needs(tmp_path: Path, stage: str, option: str) -
     )
     run = getattr(Evaluation(tmp_path, tmp_path, options), stage)
 
-    with pytest.raises(ValueError, match=f"give {option}, a directory"):
+    with pytest.raises(ValueError, match=f"give {what}"):
         run(Workplace(tmp_path, tmp_path / "store"))

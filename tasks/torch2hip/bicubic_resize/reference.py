@@ -17,17 +17,22 @@ def inputs(config, generator):
 
 
 def weights(old, new, like):
-    """The weights [new, old] of the old rows for each new one."""
+    """The weights [new, old] of the old rows for each new one, in the dtype of ``like``.
+
+    The numbers of rows are doubles whatever the dtype: the judge moves the results of each step in
+    float32 to find how far rounding goes. It may move a place, but must not change a row's number.
+    """
     place = (torch.arange(new, device=like.device).to(like) + 0.5) * old / new - 0.5
+    place = place.double()
     first = place.floor()
-    matrix = like.new_zeros(new, old)
+    matrix = place.new_zeros(new, old)
     for tap in range(-1, 3):
         d = (place - first - tap).abs()
         near = (1.25 * d - 2.25) * d * d + 1
         far = ((-0.75 * d + 3.75) * d - 6) * d + 3
         column = (first + tap).clamp(0, old - 1).long()
         matrix.scatter_add_(1, column[:, None], torch.where(d <= 1, near, far)[:, None])
-    return matrix
+    return matrix.to(like)
 
 
 def reference(x, height, width, new_height, new_width, **_):

@@ -22,9 +22,14 @@ def inputs(config, generator):
 
 
 def reference(x, flow, images, channels, height, width, **_):
-    """Return y: four pixels, gathered and weighted."""
-    row = torch.arange(height, device=x.device)[:, None] + flow[:, 1]
-    col = torch.arange(width, device=x.device) + flow[:, 0]
+    """Return y: four pixels, gathered and weighted.
+
+    The numbers of rows and columns are doubles whatever the dtype: the judge moves the results of
+    each step in float32 to find how far rounding goes. It may move a place, but must not change a
+    pixel's number.
+    """
+    row = (torch.arange(height, device=x.device)[:, None] + flow[:, 1]).double()
+    col = (torch.arange(width, device=x.device) + flow[:, 0]).double()
     top, left = row.floor(), col.floor()
     flat = x.flatten(2)
     y = torch.zeros_like(x)
@@ -33,7 +38,7 @@ def reference(x, flow, images, channels, height, width, **_):
         weight = (1 - (row - r).abs()) * (1 - (col - c).abs()) * inside
         place = (r.clamp(0, height - 1) * width + c.clamp(0, width - 1)).long()
         place = place.reshape(images, 1, -1).expand(-1, channels, -1)
-        y += weight[:, None] * flat.gather(2, place).reshape(x.shape)
+        y += weight[:, None].to(x) * flat.gather(2, place).reshape(x.shape)
     return {"y": y}
 
 

@@ -24,11 +24,14 @@ def inputs(config, generator):
 
 
 def similarity(a, b, mean):
-    """The map of a and b, for a function that takes the weighted means of stacked maps."""
+    """The map of a and b, for a function that takes the weighted means of stacked maps.
+
+    Two fractions: a product of their numerators would overflow float32 for a few large weights.
+    """
     ma, mb, aa, bb, ab = mean(torch.stack((a, b, a * a, b * b, a * b))).unbind(0)
     va, vb, cov = aa - ma * ma, bb - mb * mb, ab - ma * mb
-    above = (2 * ma * mb + C1) * (2 * cov + C2)
-    return above / ((ma * ma + mb * mb + C1) * (va + vb + C2))
+    brightness = (2 * ma * mb + C1) / (ma * ma + mb * mb + C1)
+    return brightness * ((2 * cov + C2) / (va + vb + C2))
 
 
 def reference(a, b, window, height, width, **_):

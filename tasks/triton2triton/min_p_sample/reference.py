@@ -29,9 +29,17 @@ def inputs(config, generator):
     }
 
 
+def probabilities(logits, temperature):
+    """The probability of each column; at temperature 0 only the largest logits have one."""
+    heat = temperature[:, None]
+    below = logits < logits.amax(dim=-1, keepdim=True)
+    cold = torch.zeros_like(logits).masked_fill(below, -torch.inf)
+    return torch.softmax(torch.where(heat == 0, cold, logits / heat), dim=-1)
+
+
 def summed(logits, temperature, min_p):
     """The probability of each column and all before it, among those that are kept."""
-    p = torch.softmax(logits / temperature[:, None], dim=-1)
+    p = probabilities(logits, temperature)
     kept = p >= min_p.clamp_max(1)[:, None] * p.amax(dim=-1, keepdim=True)
     total = (p * kept).cumsum(-1)
     return total / total[:, -1:]

@@ -29,9 +29,17 @@ def inputs(config, generator):
     }
 
 
+def probabilities(logits, temperature):
+    """The probability of each column; at temperature 0 only the largest logits have one."""
+    heat = temperature[:, None]
+    below = logits < logits.amax(dim=-1, keepdim=True)
+    cold = torch.zeros_like(logits).masked_fill(below, -torch.inf)
+    return torch.softmax(torch.where(heat == 0, cold, logits / heat), dim=-1)
+
+
 def summed(logits, temperature, top_p):
     """The probability of each column and all before it, within the nucleus."""
-    p = torch.softmax(logits / temperature[:, None], dim=-1)
+    p = probabilities(logits, temperature)
     falling, order = p.sort(dim=-1, descending=True)
     likelier = falling.cumsum(-1) - falling
     same = torch.searchsorted(-falling, -falling).clamp_max(p.shape[1] - 1)  # for NaN

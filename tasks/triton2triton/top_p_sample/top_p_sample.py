@@ -10,12 +10,25 @@ import triton.language as tl
 
 @triton.jit
 def heated(logits, temperature, row, col, rows, vocab):
-    """A block of logits by their rows' temperatures, minus infinity outside of them."""
+    """A block of logits by their rows' temperatures, minus infinity outside of them.
+
+    Logits of temperature 0 stay as they are.
+    """
     inside = (row < rows)[:, None] & (col < vocab)[None, :]
     heat = tl.load(temperature + row, mask=row < rows, other=1.0)
+    heat = tl.where(heat == 0.0, 1.0, heat)
     place = row[:, None] * vocab + col[None, :]
     value = tl.load(logits + place, mask=inside, other=0.0).to(tl.float32)
     return tl.where(inside, value / heat[:, None], float("-inf"))
+
+
+@triton.jit
+def weighed(logits, temperature, peak, row, col, rows, vocab):
+    """How likely a block of columns is beside the likeliest; of temperature 0, that one alone."""
+    score = heated(logits, temperature, row, col, rows, vocab)
+    heat = tl.load(temperature + row, mask=row < rows, other=1.0)
+    alone = tl.where(score == peak, 1.0, 0.0)
+    return tl.where((heat == 0.0)[:, None], alone, tl.exp(score - peak))
 
 
 @triton.jit
@@ -34,7 +47,7 @@ def top_p_kernel(
     sums = tl.zeros((BLOCK_R, BLOCK_V), dtype=tl.float32)
     for start in range(0, vocab, BLOCK_V):
         col = start + tl.arange(0, BLOCK_V)
-        sums += tl.exp(heated(logits, temperature, row, col, rows, vocab) - peak)
+        sums += weighed(logits, temperature, peak, row, col, rows, vocab)
     wanted = share * tl.sum(sums, axis=1)
     least = tl.zeros((BLOCK_R,), dtype=tl.int32)
     for step in range(30):  # 1, the largest weight, has no higher bit
@@ -43,7 +56,7 @@ def top_p_kernel(
         sums = tl.zeros((BLOCK_R, BLOCK_V), dtype=tl.float32)
         for start in range(0, vocab, BLOCK_V):
             col = start + tl.arange(0, BLOCK_V)
-            weight = tl.exp(heated(logits, temperature, row, col, rows, vocab) - peak)
+            weight = weighed(logits, temperature, peak, row, col, rows, vocab)
             sums += tl.where(weight >= limit[:, None], weight, 0.0)
         least = tl.where(tl.sum(sums, axis=1) >= wanted, tried, least)
     limit = tl.minimum(least.to(tl.float32, bitcast=True), 1.0)
@@ -52,7 +65,7 @@ def top_p_kernel(
     sums = tl.zeros((BLOCK_R, BLOCK_V), dtype=tl.float32)
     for start in range(0, vocab, BLOCK_V):
         col = start + tl.arange(0, BLOCK_V)
-        weight = tl.exp(heated(logits, temperature, row, col, rows, vocab) - peak)
+        weight = weighed(logits, temperature, peak, row, col, rows, vocab)
         sums += tl.where(weight >= limit[:, None], weight, 0.0)
     goal = tl.rand(tl.load(seed), row) * tl.sum(sums, axis=1)
     before = tl.zeros((BLOCK_R,), dtype=tl.float32)
@@ -60,7 +73,7 @@ def top_p_kernel(
     last = tl.zeros((BLOCK_R,), dtype=tl.int32)
     for start in range(0, vocab, BLOCK_V):
         col = start + tl.arange(0, BLOCK_V)
-        weight = tl.exp(heated(logits, temperature, row, col, rows, vocab) - peak)
+        weight = weighed(logits, temperature, peak, row, col, rows, vocab)
         kept = (weight >= limit[:, None]) & (weight > 0.0)
         weight = tl.where(kept, weight, 0.0)
         total = before[:, None] + tl.cumsum(weight, axis=1)

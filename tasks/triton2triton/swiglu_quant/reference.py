@@ -2,6 +2,8 @@
 
 import torch
 
+LEAST = 1e-20
+
 
 def inputs(config, generator):
     """Draw x [rows, 2 * cols], normal, with values whose size differs by group of 128 columns."""
@@ -16,7 +18,8 @@ def reference(x, groups, **_):
     """Return q [rows, 128 * groups], int8, and scale [rows, groups]."""
     gate, value = x.chunk(2, dim=-1)
     product = (gate * torch.sigmoid(gate) * value).unflatten(-1, (groups, 128))
-    scale = product.abs().amax(dim=-1, keepdim=True) / 127
+    largest = product.abs().amax(dim=-1, keepdim=True)
+    scale = torch.where(largest < LEAST, 0.0, largest / 127)
     steps = torch.where(scale > 0, product / scale, 0.0)
     return {
         "q": steps.round().clamp(-127, 127).to(torch.int8).flatten(1),

@@ -4,6 +4,8 @@ import torch
 import triton
 import triton.language as tl
 
+LEAST = tl.constexpr(1e-20)  # a group of smaller products counts as zeros
+
 
 @triton.jit
 def swiglu_kernel(x, product, cols, BLOCK: tl.constexpr):
@@ -22,7 +24,8 @@ def quantise_kernel(product, q, scale, groups, GROUP: tl.constexpr):
     for group in range(groups):
         place = (row * groups + group) * GROUP + tl.arange(0, GROUP)
         value = tl.load(product + place)
-        step = tl.max(tl.abs(value), axis=0) / 127.0
+        largest = tl.max(tl.abs(value), axis=0)
+        step = tl.where(largest < LEAST, 0.0, largest) / 127.0
         inverse = tl.where(step > 0.0, 1.0 / step, 0.0)
         steps = tl.floor(value * inverse + 0.5)
         steps = tl.minimum(tl.maximum(steps, -127.0), 127.0)

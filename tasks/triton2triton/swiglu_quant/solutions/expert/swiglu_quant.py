@@ -4,6 +4,7 @@ import triton
 import triton.language as tl
 
 GROUPS_A_PROGRAM = 16
+LEAST = tl.constexpr(1e-20)  # a group of smaller products counts as zeros
 
 
 @triton.jit
@@ -18,7 +19,8 @@ def swiglu_quant_kernel(
     gate = tl.load(x + at, mask=seen, other=0.0, eviction_policy="evict_first").to(tl.float32)
     value = tl.load(x + at + groups * GROUP, mask=seen, other=0.0, eviction_policy="evict_first")
     product = gate / (1.0 + tl.exp(-gate)) * value.to(tl.float32)
-    step = tl.max(tl.abs(product), axis=1) / 127.0
+    largest = tl.max(tl.abs(product), axis=1)
+    step = tl.where(largest < LEAST, 0.0, largest) / 127.0
     tl.store(scale + group, step, mask=inside)
     inverse = tl.where(step > 0.0, 1.0 / step, 0.0)
     steps = tl.floor(product * inverse[:, None] + 0.5)

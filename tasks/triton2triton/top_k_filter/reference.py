@@ -23,7 +23,12 @@ def inputs(config, generator):
 
 
 def reference(logits, k, **_):
-    """Return probability [rows, vocab]."""
-    falling = logits.sort(dim=-1, descending=True).values
+    """Return probability [rows, vocab].
+
+    Doubles are compared whatever the dtype: the judge moves the results of each step in float32 to
+    find how far rounding goes, and sorting must not move a logit away from itself.
+    """
+    exact = logits.double()
+    falling = exact.sort(dim=-1, descending=True).values
     least = falling.gather(-1, k.long()[:, None] - 1)
-    return {"probability": torch.softmax(logits.masked_fill(logits < least, -torch.inf), dim=-1)}
+    return {"probability": torch.softmax(logits.masked_fill(exact < least, -torch.inf), dim=-1)}

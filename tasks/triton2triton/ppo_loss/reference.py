@@ -34,7 +34,11 @@ def inputs(config, generator):
 
 
 def reference(logp, old, ref, mask, advantage, low, high, beta, **_):
-    """Return loss [rows], dlogp [rows, seq] and used [rows]."""
+    """Return loss [rows], dlogp [rows, seq] and used [rows].
+
+    Whether a ratio has a slope is not asked of the two products: where nothing is clipped they are
+    equal, but not when the judge moves each step in float32 to find how far rounding goes.
+    """
     counts = mask > 0
     used = counts.sum(dim=-1)
     share = counts / used.clamp_min(1)[:, None]
@@ -43,7 +47,8 @@ def reference(logp, old, ref, mask, advantage, low, high, beta, **_):
     gain = advantage[:, None]
     clipped = ratio.clamp(1 - low, 1 + high) * gain
     token = beta * (grown - away.clamp(-20, 20) - 1) - torch.minimum(ratio * gain, clipped)
-    follows = (ratio * gain <= clipped) & (step.abs() <= 20)
+    stays = ((ratio > 1 + high) & (gain > 0)) | ((ratio < 1 - low) & (gain < 0))
+    follows = ~stays & (step.abs() <= 20)
     slope = -(ratio * gain).masked_fill(~follows, 0)
     slope = slope + (beta * (1 - grown)).masked_fill(away.abs() > 20, 0)
     return {

@@ -9,7 +9,7 @@ from kabuild.base.canonical import parse_fields
 from kabuild.base.errors import BundleError, Reason, StoreError
 from kabuild.bundle.environment_diff import EnvironmentDifference, find_environment_difference
 from kabuild.bundle.manifest import Record
-from kabuild.execution.prepared import Prepared, prepare
+from kabuild.execution.prepared import PRELOADED, Prepared, preload_of_stranger, prepare
 from kabuild.model.action import OUTPUT_ROOT, Action, Limits, Resources, Toolchain
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
@@ -21,9 +21,6 @@ FindToolchain = Callable[[str], Toolchain]
 """This machine's toolchain of a name. Raises KabuildError if there is none."""
 
 Fields = list[tuple[int, int | bytes]]
-
-PRELOADED = ("numpy", "torch", "torch._dynamo", "triton")
-"""What may be preloaded for an action. It is not in the key, so a bundle may claim anything."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +61,14 @@ def _action(
     record: Record, message: Mapping[int, int | bytes], command: Fields, find: FindToolchain
 ) -> Action:
     properties = dict(_pairs(_bytes(dict(command)[5]), inner=1))
+    argv, env = tuple(_texts(command, 1)), tuple(_pairs_of(command, 2))
     return Action(
         label=Label.parse(record.label),
-        argv=tuple(_texts(command, 1)),
+        argv=argv,
         inputs=(),
         outputs=tuple(path.removeprefix(f"{OUTPUT_ROOT}/") for path in _texts(command, 7)),
         platform=_platform(properties),
-        env=tuple(_pairs_of(command, 2)),
+        env=env,
         toolchains=tuple(map(find, record.toolchains)),
         limits=Limits(
             timeout=parse_duration(_bytes(message[6])),
@@ -81,7 +79,7 @@ def _action(
         mnemonic=record.mnemonic,
         gate=record.gate,
         resources=Resources(record.cpus, record.lease, record.timed),
-        preload=tuple(name for name in record.preload if name in PRELOADED),
+        preload=preload_of_stranger(record.preload, argv, dict(env)),
         nestable=record.nestable,
         network="network" in properties,
         secrets=tuple(filter(None, properties.get("secrets", "").split(","))),

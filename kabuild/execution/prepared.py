@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kabuild.model.action import OUTPUT_ROOT, Action
@@ -18,6 +19,11 @@ BASE_ENV: Mapping[str, str] = {
     "TZ": "UTC",
 }
 """What every action finds in its environment, unless it sets another value itself."""
+
+PRELOADED = ("numpy", "torch", "torch._dynamo", "triton")
+"""What may be preloaded for an action that a stranger declares."""
+
+_OF_TOOLCHAIN = re.compile(r"\$\{toolchain:[^}]*\}(/(?!\.\.?(/|$))[^/]+)+")
 
 
 @dataclass(frozen=True)
@@ -77,3 +83,17 @@ def _properties(action: Action, *, hermetic: bool) -> list[tuple[str, str]]:
     if action.secrets:
         properties.append(("secrets", ",".join(action.secrets)))
     return properties if hermetic else [*properties, ("hermetic", "false")]
+
+
+def preload_of_stranger(
+    names: Iterable[str], argv: Sequence[str], env: Mapping[str, str]
+) -> tuple[str, ...]:
+    """What may be preloaded for a command that a bundle or another machine declares.
+
+    A warm interpreter runs outside of sandboxes, with the command's own environment: there a
+    variable is enough to have it run any program (``PYTHONWARNINGS``, ``LD_PRELOAD``), and so is a
+    path that leaves the toolchain. Preloading is no part of a key, and such a command runs cold.
+    """
+    usual = all(BASE_ENV.get(name) == value for name, value in env.items())
+    ours = bool(argv) and _OF_TOOLCHAIN.fullmatch(argv[0]) is not None
+    return tuple(name for name in names if name in PRELOADED) if usual and ours else ()

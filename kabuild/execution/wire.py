@@ -23,7 +23,7 @@ from typing import Any
 from kabuild.base.bounded_json import read_json
 from kabuild.base.canonical import canonical_json, parse_fields
 from kabuild.execution.inputs import TOOLCHAINS
-from kabuild.execution.prepared import Prepared, prepare
+from kabuild.execution.prepared import Prepared, preload_of_stranger, prepare
 from kabuild.model.action import OUTPUT_ROOT, Action, Limits, Resources, Toolchain
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
@@ -249,7 +249,7 @@ def rebuild(note: Note, root: merkle.Directory, toolchains: Mapping[str, Toolcha
         gate=settings["gate"],
         facts=settings["facts"],
         resources=note.resources,
-        preload=tuple(settings["preload"]),
+        preload=preload_of_stranger(settings["preload"], said.argv, said.env),
         nestable=settings["nestable"],
         journal=settings["journal"],
         sandboxed=settings["sandboxed"],

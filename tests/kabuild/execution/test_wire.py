@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kabuild.base.canonical import canonical_json
-from kabuild.execution.prepared import Prepared, prepare
+from kabuild.execution.prepared import BASE_ENV, Prepared, prepare
 from kabuild.execution.wire import (
     NOTE,
     PROGRAM,
@@ -38,7 +38,7 @@ ACTION = replace(
         "",
         "ü",
         outputs=("b", "a/c"),
-        env={"B": "", "A": "x=y"},
+        env=BASE_ENV,
         toolchains=(TOOL,),
         limits=Limits(12.5, 1 << 20, 7, 1 << 21),
         resources=Resources(0, "cuda", timed=True),
@@ -83,6 +83,28 @@ def test_what_a_client_sends_is_what_a_node_runs(action: Action) -> None:
         assert getattr(back.action, name) == getattr(action, name)
     assert sorted(back.action.outputs) == sorted(action.outputs)
     assert [tool.home for tool in back.action.toolchains] == ["/there"] * len(action.toolchains)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"env": (("BROWSER", "sh -c 'touch /tmp/x' %s"),)},
+        {"env": (("LD_PRELOAD", "/proc/7/cwd/x.so"),)},
+        {"env": (("HOME", "/root"),)},
+        {"preload": ("antigravity",)},
+        {"argv": ("/proc/7/cwd/python3", "gate.py")},
+        {"argv": ("${toolchain:python}/../../proc/7/cwd/python3", "gate.py")},
+        {"argv": ("${toolchain:python}/bin/..", "gate.py")},
+    ],
+)
+def test_a_node_starts_nothing_of_a_client_outside_of_sandboxes(change: dict[str, Any]) -> None:
+    """A warm interpreter runs there, with the action's own environment."""
+    prepared = prepared_of(replace(ACTION, **change))
+
+    back = rebuild(read_note(note_of(prepared)), prepared.root, KNOWN)
+
+    assert back.key == prepared.key
+    assert back.action.preload == ()
 
 
 def test_a_wire_action_is_one_for_any_server() -> None:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+import sys
 from hashlib import sha256
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kabuild.base.canonical import (
+    int_field,
+    message_field,
+    parse_fields,
+    repeated_field,
+    text_field,
+)
 from kabuild.base.errors import ExitCode, SandboxError
+from kabuild.execution.prepared import BASE_ENV
+from kabuild.model.digest import Digest
 from kabuild.model.gate import Gates
 from kabuild.published.replay import replay_file
 from kabuild.sandbox import namespaces
@@ -33,6 +43,52 @@ def test_everything_is_reproduced_on_a_machine_that_has_nothing(
     assert ran.json["remedies"] == []
     assert ran.json["not_rerun"] == []
     assert len(ran.executed) == 6
+
+
+def test_a_bundle_has_no_environment_outside_of_sandboxes(
+    published: Published, tmp_path: Path
+) -> None:
+    """A warm interpreter would start with the action's own variables, which run programs."""
+    mark = tmp_path / "ran"
+    env = {
+        **BASE_ENV,
+        "PYTHONWARNINGS": "all:0:antigravity.x:0:0",  # imports a module that opens a browser
+        "BROWSER": f"/bin/sh -c '>{mark}' %s",
+    }
+    members = read_members(published.bundle)
+    blobs: dict[str, bytes] = {}
+
+    def stored(data: bytes) -> Digest:
+        digest = Digest.of(data)
+        blobs[f"blobs/{digest.hash}"] = data
+        return digest
+
+    def edit(manifest: dict[str, Any]) -> None:
+        record = next(item for item in manifest["actions"] if item["gate"] == "compile")
+        old = {name: members[f"blobs/{record[name].split('/')[0]}"] for name in ("key", "command")}
+        command = repeated_field(1, (sys.executable.encode(), b"tools/compile.py"))
+        pairs = (text_field(1, name) + text_field(2, env[name]) for name in sorted(env))
+        command += repeated_field(2, pairs)
+        command += _fields_from(old["command"], 5)
+        digest = stored(command)
+        key = stored(message_field(1, digest.to_wire()) + _fields_from(old["key"], 2))
+        record |= {"key": str(key), "command": str(digest), "preload": ["numpy"]}
+        manifest["blobs"] |= {digest.hash: digest.size, key.hash: key.size}
+
+    bundle = with_manifest(published.bundle, tmp_path / "a.kab", edit, blobs)
+    ran = published.elsewhere(tmp_path).run("replay", str(bundle), "--json")
+
+    assert "compile" in {item["gate"] for item in ran.json["actions"]}
+    assert not mark.exists()
+
+
+def _fields_from(message: bytes, first: int) -> bytes:
+    """The fields of a message from number ``first`` on."""
+    found = ((number, value) for number, value in parse_fields(message) if number >= first)
+    return b"".join(
+        int_field(number, value) if isinstance(value, int) else message_field(number, value)
+        for number, value in found
+    )
 
 
 def test_without_a_sandbox_nothing_of_a_bundle_runs(

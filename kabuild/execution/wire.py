@@ -27,7 +27,7 @@ from kabuild.execution.prepared import Prepared, preload_of_stranger, prepare
 from kabuild.model.action import OUTPUT_ROOT, Action, Limits, Resources, Toolchain
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
-from kabuild.model.platform import Platform
+from kabuild.model.platform import CPU, Platform
 from kabuild.store import merkle
 
 PROGRAM = "/usr/local/bin/kabuild-worker-exec"
@@ -230,25 +230,26 @@ def rebuild(note: Note, root: merkle.Directory, toolchains: Mapping[str, Toolcha
     except KeyError as error:
         raise ValueError(f"it lacks the property {error}") from None
     settings: Mapping[str, Any] = note.settings
+    here = Platform(
+        platform,
+        tuple(
+            (name.removeprefix(_PLATFORM), value)
+            for name, value in said.properties.items()
+            if name.startswith(_PLATFORM)
+        ),
+    )
     action = Action(
         label=Label("fleet", note.key.hash[:16]),
         argv=said.argv,
         inputs=(),
         outputs=said.outputs,
-        platform=Platform(
-            platform,
-            tuple(
-                (name.removeprefix(_PLATFORM), value)
-                for name, value in said.properties.items()
-                if name.startswith(_PLATFORM)
-            ),
-        ),
+        platform=here,
         env=tuple(said.env.items()),
         toolchains=tuple(_toolchains(root, toolchains)),
         limits=limits,
         gate=settings["gate"],
         facts=settings["facts"],
-        resources=note.resources,
+        resources=_resources(here, note.resources),
         preload=preload_of_stranger(settings["preload"], said.argv, said.env),
         nestable=settings["nestable"],
         journal=settings["journal"],
@@ -262,8 +263,20 @@ def rebuild(note: Note, root: merkle.Directory, toolchains: Mapping[str, Toolcha
     return prepared
 
 
-_PLATFORM = "platform."
+_PLATFORM, _ARCH = "platform.", "arch"
 _LIMITS = ("memory", "processes", "scratch")
+
+
+def _resources(platform: Platform, asked: Resources) -> Resources:
+    """What an action takes on a node: a measurement is alone, whatever its client asks for.
+
+    The key says nothing of resources, and is what a node signs. It may be a measurement's if it has
+    the properties of a machine that only affect times, and something to measure on.
+    """
+    exact = any(name != _ARCH for name, _ in platform.properties)
+    if not exact or not (asked.lease or platform.name == CPU):
+        return asked
+    return Resources(0 if platform.name == CPU else asked.cpus, platform.name, timed=True)
 
 
 @dataclass(frozen=True)

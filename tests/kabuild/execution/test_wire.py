@@ -107,6 +107,33 @@ def test_a_node_starts_nothing_of_a_client_outside_of_sandboxes(change: dict[str
     assert back.action.preload == ()
 
 
+@pytest.mark.parametrize(("name", "lease"), [("cpu", ""), ("cpu", "cpu"), ("cuda", "cuda")])
+def test_a_measurement_is_alone_whatever_its_client_asks_for(name: str, lease: str) -> None:
+    """The key that a node signs does not say so, and a server could ask beside its own load."""
+    platform = Platform(name, (("arch", "x"), ("device", "a b")))
+    asked = Resources(2, lease, timed=False)
+    measured, plain = (
+        prepared_of(replace(ACTION, platform=p, resources=asked))
+        for p in (platform, Platform(name, (("arch", "x"),)))
+    )
+
+    back = [rebuild(read_note(note_of(p)), p.root, KNOWN) for p in (measured, plain)]
+
+    alone = Resources(0 if name == "cpu" else 2, name, timed=True)
+    assert [item.action.resources for item in back] == [alone, asked]
+    assert back[0].key == measured.key
+
+
+def test_what_has_no_device_measures_on_none() -> None:
+    """Such as a compilation, which any node can do."""
+    platform = Platform("cuda", (("arch", "x"), ("device", "a b")))
+    prepared = prepared_of(replace(ACTION, platform=platform, resources=Resources()))
+
+    back = rebuild(read_note(note_of(prepared)), prepared.root, KNOWN)
+
+    assert back.action.resources == Resources()
+
+
 def test_a_wire_action_is_one_for_any_server() -> None:
     """It names the program alone, and an input root whose blobs are known."""
     prepared = prepared_of()

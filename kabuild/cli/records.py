@@ -73,9 +73,9 @@ def command(options: RecordsFlags) -> None:
     kabuild records ours.kab --file=records.json --update
 
     Name the bundles in the order in which they were published. A time breaks a record if its
-    95 % interval lies wholly below that of the record. It counts only if the replay beside its
-    bundle (BUNDLE.replay.json, from 'kabuild replay --json') measured it again; --update writes
-    no others.
+    95 % interval lies wholly below that of the record. It counts only if no usual gate was left
+    out, and if the replay beside its bundle (BUNDLE.replay.json, from 'kabuild replay --json')
+    measured it again. Of both times the longer one counts. --update writes no others.
     """
     file = options.file or records_file()
     if file is None and (options.update or not options.bundles):
@@ -123,15 +123,18 @@ class _Changed:
 
     def __init__(self, held: Sequence[Record], items: Sequence[Listed], date: str) -> None:
         evaluations = [item.evaluation for item in items]
-        replayed = {item.digest: item for item in items}
+        by_digest = {item.digest: item for item in items}
         self._held = {record.of: record for record in held}
+        self._foreign = {item.digest: (item.source, item.foreign) for item in items if item.foreign}
         self.records = records(
             evaluations,
-            lambda one, result: replayed[one.digest].reproduces(result),
+            lambda one, result: by_digest[one.digest].confirmed(result),
             held=held,
             date=date,
         )
-        self._published = records(evaluations, held=held)
+        self._published = records(
+            evaluations, lambda one, result: by_digest[one.digest].published(result), held=held
+        )
 
     @property
     def broken(self) -> list[Record]:
@@ -154,6 +157,7 @@ class _Changed:
             **document(self.records),
             "new": [to_json(record) for record in self.broken],
             "not_replayed": [to_json(Record(time)) for time in self.unreplayed],
+            "foreign_code": {bundle: [*code] for bundle, (_, code) in self._foreign.items()},
         }
 
     def text(self) -> str:
@@ -165,7 +169,14 @@ class _Changed:
             parts.append(_table("records", rows))
         if self.unreplayed:
             rows = (_row(time, self._beaten(time)) for time in self.unreplayed)
-            parts.append(_table("not replayed: no records yet", rows))
+            parts.append(_table("not replayed, or not by all gates: no records yet", rows))
+        parts += [
+            in_line(
+                f"{source}: its times are by judging code that this kabuild does not ship "
+                f"({len(code)} files; 'kabuild verify' names them)"
+            )
+            for source, code in self._foreign.values()
+        ]
         return "\n\n".join(parts) or "no records"
 
     def _beaten(self, time: Time) -> str:

@@ -7,8 +7,9 @@ or is known too vaguely holds none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from kabuild.model.figure import positive
 from kabuild.model.speedup import Speedup
@@ -77,8 +78,8 @@ class Record:
         return self.best.of
 
 
-Counts = Callable[[Evaluation, TaskResult], bool]
-"""Whether a result may hold a record."""
+Cases = Callable[[Evaluation, TaskResult], Iterable[Mapping[str, Any]]]
+"""The timed configs of a result that may hold records."""
 
 
 def machine_of(evaluation: Evaluation) -> tuple[str, str]:
@@ -88,39 +89,41 @@ def machine_of(evaluation: Evaluation) -> tuple[str, str]:
 
 def records(
     evaluations: Iterable[Evaluation],
-    counts: Counts | None = None,
+    cases: Cases = lambda _, result: result.cases,
     *,
     held: Sequence[Record] = (),
     date: str = "",
 ) -> list[Record]:
     """By task, config and machine; ``evaluations`` in the order in which they were published.
 
-    Without ``counts``, every result may hold one. ``held`` are those that stood before; what
-    breaks them gets ``date``.
+    Without ``cases``, every time may be one. ``held`` are those that stood before; what breaks them
+    gets ``date``.
     """
     found = {record.of: [*record.broken, record.best] for record in held}
     for evaluation in evaluations:
-        for time in _times(evaluation, counts):
+        for time in _times(evaluation, cases):
             line = found.setdefault(time.of, [])
             if not line or time.beats(line[-1]):
                 line.append(replace(time, date=date))
     return [Record(line[-1], tuple(line[:-1])) for _, line in sorted(found.items())]
 
 
-def _times(evaluation: Evaluation, counts: Counts | None) -> Iterable[Time]:
+def _times(evaluation: Evaluation, cases: Cases) -> Iterable[Time]:
     """The shortest time of each config among its trials."""
     found: dict[Of, Time] = {}
     for result in evaluation.results:
-        if result.correct and (counts is None or counts(evaluation, result)):
-            for time in _of_result(evaluation, result):
+        if result.correct:
+            for time in _of_result(evaluation, result, cases(evaluation, result)):
                 known = found.setdefault(time.of, time)
                 if time.nanoseconds < known.nanoseconds:
                     found[time.of] = time
     return found.values()
 
 
-def _of_result(evaluation: Evaluation, result: TaskResult) -> Iterator[Time]:
-    for case in result.cases:
+def _of_result(
+    evaluation: Evaluation, result: TaskResult, cases: Iterable[Mapping[str, Any]]
+) -> Iterator[Time]:
+    for case in cases:
         taken = positive(case, "candidate_ns")
         ends = positive(case, "low"), positive(case, "high")
         measured = Speedup(positive(case, "speedup") or 0.0, *ends)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from kabuild.model.task_result import TaskResult
 from kabuild.report.beside import named_apart
@@ -60,9 +61,19 @@ class Listed:
         """Of the bundle, in bytes. Raises ``OSError``."""
         return self.file.stat().st_size
 
-    def reproduces(self, result: TaskResult) -> bool:
-        """Whether a replay reproduced the times of ``result``."""
-        return self.replay is not None and self.replay.reproduces(result)
+    def confirmed(self, result: TaskResult) -> Sequence[Mapping[str, Any]]:
+        """The timed configs of ``result`` as a replay confirms them.
+
+        Nothing where none did, or a usual gate was left out, which might have refused the kernel.
+        """
+        lacking = {task for tasks in self.left_out.values() for task in tasks}
+        if self.replay is None or result.label.short in lacking:
+            return ()
+        return self.replay.confirmed(result)
+
+    def published(self, result: TaskResult) -> Sequence[Mapping[str, Any]]:
+        """The timed configs of ``result``: confirmed if they are, else as they are claimed."""
+        return self.confirmed(result) or result.cases
 
 
 def listed_once(items: Sequence[Listed]) -> list[Listed]:

@@ -203,10 +203,13 @@ class Pages:
     def _holders(self) -> list[Holder]:
         by_digest = {item.digest: item for item in self._items}
         counted = records(
-            self._evaluations, lambda one, result: by_digest[one.digest].reproduces(result)
+            self._evaluations, lambda one, result: by_digest[one.digest].confirmed(result)
+        )
+        best = records(
+            self._evaluations, lambda one, result: by_digest[one.digest].published(result)
         )
         held = {one.of: one for one in counted}
-        return [Holder(one, held.get(one.of)) for one in records(self._evaluations)]
+        return [Holder(one, held.get(one.of)) for one in best]
 
 
 def _rank(row: LeaderboardRow) -> tuple[str, int, float]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -125,18 +128,56 @@ def test_only_what_a_replay_reproduced_is_a_record(tmp_path: Path) -> None:
     """The faster one is named as published, and the record stays with the one that was rerun."""
     label = "//tasks/hip2hip/softmax:softmax"
     gates = {"perf": "reproduced", "compile": "same outcome", "correctness": "reproduced"}
+    task = "//tasks/hip2hip/softmax"
 
-    def recorded(**other: str) -> str:
+    def recorded(
+        now: float = 1e6,
+        differing: str | None = "",
+        left_out: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        **other: str,
+    ) -> str:
         said = {f"{label}.{gate}": word for gate, word in (gates | other).items()}
         keyed = [_keyed(OURS, 1), _keyed(THEIRS, 2)]
+        cases = next(result for result in keyed[0].results if result.task == task).cases
+        again = {
+            f"{label}.perf": {str(case["config"]): {**case, "candidate_ns": now} for case in cases}
+        }
         both = [listed(one, tmp_path / "any.kab") for one in keyed]
-        found = listed_once([replace(both[0], replay=Replay(said)), both[1]])
+        replay = Replay(said, None if differing is None else frozenset({differing}), again)
+        found = listed_once([replace(both[0], replay=replay, left_out=left_out), both[1]])
         return made(found)["records.html"]
 
     assert f'1 ms by <a href="bundles/{OURS.digest}.html">ours' in recorded()
+    assert "1 ms by" in recorded(now=9e5), "a shorter time that nobody published"
+    assert "3 ms by" in recorded(now=3e6), "the time that was measured again"
+    assert "1 ms by" in recorded(differing="//tasks/hip2hip/gemm")
+    assert "1 ms by" not in recorded(differing=task), "such as the baseline's compilation"
+    assert "1 ms by" not in recorded(differing=None), "such as the runner's"
+    assert "1 ms by" in recorded(left_out={"unseen": ["//tasks/hip2hip/gemm"]})
+    assert "1 ms by" not in recorded(left_out={"unseen": [task]})
     for word in ("different", "same outcome", "not comparable"):
         assert "1 ms by" not in recorded(perf=word)
     assert "1 ms by" not in recorded(correctness="different")
+
+
+def test_a_replay_tells_of_which_tasks_something_differs_that_is_no_gate(tmp_path: Path) -> None:
+    """A gate replays with a slow baseline, if only its compilation shows that it is another one."""
+    path = tmp_path / "a.kab.replay.json"
+    figure = {"config": "n=1", "then": {"candidate_ns": 1.0}, "now": {"candidate_ns": 9.0}}
+    rest = {"result": "different", "figures": []}
+    actions = [
+        {**rest, "label": "//a:a.baseline.compile", "task": "//a", "gate": ""},
+        {**rest, "label": "//a:a.perf", "task": "//a", "gate": "perf"},
+        {**rest, "label": "//b:b.perf", "task": "//b", "gate": "perf", "figures": [figure]},
+    ]
+    path.write_text(json.dumps({"bundle": "2", "actions": actions}))
+    replay = read_replay(path, "2")
+    assert replay.differing == frozenset({"//a"})
+    assert replay.again == {"//b:b.perf": {"n=1": {"candidate_ns": 9.0}}}
+
+    runner = {**rest, "label": "//toolchains/hip:cpu.runner", "task": "//toolchains/hip:cpu"}
+    path.write_text(json.dumps({"bundle": "2", "actions": [*actions, {**runner, "gate": ""}]}))
+    assert read_replay(path, "2").differing is None
 
 
 def _keyed(one: Evaluation, times: float) -> Evaluation:

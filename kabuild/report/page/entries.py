@@ -175,14 +175,21 @@ def _mappings(told: object) -> Sequence[Mapping[str, Any]]:
 
 
 def _diff(result: TaskResult) -> str:
-    """Empty if there is nothing to compare with."""
+    """Empty if there is nothing to compare with.
+
+    The time that it takes grows with the square of the lines, whose number is a candidate's to
+    choose: so the first ones are compared.
+    """
     before, after = result.evidence.baseline, result.evidence.candidate
     if not before or not after:
         return ""
+    old, new = before.splitlines(), after.splitlines()
     lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), "baseline", "candidate", "", ""
+        old[:_DIFF_LINES], new[:_DIFF_LINES], "baseline", "candidate", "", ""
     )
     found = [line.rstrip("\n") for line in lines]
     if len(found) > _DIFF_LINES:
         found = [*found[:_DIFF_LINES], f"[{len(found) - _DIFF_LINES} more lines]"]
+    if max(len(old), len(new)) > _DIFF_LINES:
+        found.append(f"[only the first {_DIFF_LINES} lines of each are compared]")
     return "\n".join(found)

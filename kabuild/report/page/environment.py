@@ -9,6 +9,8 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -21,6 +23,7 @@ from kabuild.report.page.svg import anchor, quantity, series
 from kabuild.report.times import nanoseconds
 
 _TEXT = 20000
+_ENTRIES = 2000
 _BETWEEN = re.compile(r"(?<=[^/])/|_")
 
 
@@ -50,7 +53,9 @@ def environment(*packages: str, scope: str = "page") -> Environment:
         "count": count,
         "wrapped": wrapped,
         "clip": lambda text: text if len(text) <= _TEXT else f"{text[:_TEXT]}\n[...]",
-        "pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True),
+        "beginning": lambda items: items[:_ENTRIES],
+        "said": said,
+        "pretty": pretty,
     }
     style, script = (_source(made, name) for name in ("style.css", "script.js"))
     made.globals |= {
@@ -61,6 +66,17 @@ def environment(*packages: str, scope: str = "page") -> Environment:
         "script_hash": _hash(script),
     }
     return made
+
+
+def pretty(value: object) -> str:
+    """A value as JSON for people."""
+    return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
+
+
+def said(entry: Mapping[str, Any]) -> str:
+    """What was said or done by an entry of a transcript, in which an agent may write anything."""
+    text = entry.get("text")
+    return text if text and isinstance(text, str) else pretty(entry)
 
 
 def count(number: int, noun: str) -> str:

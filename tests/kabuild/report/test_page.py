@@ -78,6 +78,28 @@ def test_a_failed_task_stays_in_every_figure() -> None:
     assert theirs.geomean == pytest.approx(2.0)
 
 
+def test_an_agent_may_say_anything_and_any_number_of_times() -> None:
+    entries: tuple[dict[str, Any], ...] = (
+        {"role": 1, "text": [HOSTILE]},
+        {"text": 5},
+        {},
+        *({"text": "x"},) * 9000,
+    )
+    talk = evaluation("a", result("softmax", 2.0, evidence=Evidence(transcript=entries)))
+    page = render_page([talk], title="t")
+    assert "transcript, 9003 entries" in page
+    assert page.count("<pre>x</pre>") == 1997
+    assert "<script>document" not in page
+
+
+def test_kernels_of_any_length_are_compared_soon() -> None:
+    """A worst case of the comparison: 100,000 lines took minutes, and a bundle may hold more."""
+    kernels = ("\n".join(str(i * 7 % 105) for i in range(9000)), "\n".join(["7"] * 100_000))
+    one = evaluation("a", result("softmax", 2.0, evidence=Evidence(*kernels)))
+    page = render_page([one], title="t")
+    assert "[only the first 3000 lines of each are compared]" in page
+
+
 def test_each_row_says_what_it_was_measured_on() -> None:
     on = {"name": "cuda", "arch": "sm_90", "device": "NVIDIA H200"}
     both = (PAIR[0], replace(PAIR[1], platform=on))

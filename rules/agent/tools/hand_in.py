@@ -122,10 +122,13 @@ def _open(name: str, directory: int, flags: int = 0) -> int:
 def _others(workspace: Path, known: Collection[str]) -> Iterator[str]:
     """Files and links by path, and directories that cannot be listed.
 
-    Not by ``os.walk``, which a deep enough tree would exhaust.
+    Not by ``os.walk``, which a deep enough tree would exhaust. Of so many directories that looking
+    into them would outlast the session, only the first ones are looked into.
     """
     waiting = [""]
-    while waiting:
+    for _ in range(_MOST_COUNTED):
+        if not waiting:
+            return
         base = waiting.pop()
         try:
             entries = os.scandir(workspace / base)
@@ -136,7 +139,8 @@ def _others(workspace: Path, known: Collection[str]) -> Iterator[str]:
             for entry in entries:
                 path = f"{base}{entry.name}"
                 if entry.is_dir(follow_symlinks=False):
-                    waiting.append(f"{path}/")
+                    if len(waiting) < _MOST_COUNTED:
+                        waiting.append(f"{path}/")
                 elif path not in known:
                     yield _printable(path)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
+import hand_in
 import pytest
 from compile_gate import refusal_in
 from hand_in import MOST_BYTES, RefusedError, check_text, read_editable, take
@@ -128,6 +130,30 @@ def test_neither_a_deep_tree_nor_closed_directories_stop_the_hand_in(tmp_path: P
     assert len(found.dropped) == 1
     assert found.dropped[0].startswith("d/d/")
     subprocess.run(["rm", "-rf", tmp_path / "d"], check=True)
+
+
+def test_any_number_of_directories_is_looked_through_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Millions of them would outlast the session, which then had no result to be judged by."""
+    monkeypatch.setattr(hand_in, "_MOST_COUNTED", 50)
+    looks: list[Path] = []
+    scandir = os.scandir
+
+    def counted(path: Path) -> Iterator[os.DirEntry[str]]:
+        looks.append(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", counted)
+    (tmp_path / KERNEL).write_text("// ours")
+    for number in range(30):
+        for inner in range(10):
+            (tmp_path / f"{number}/{inner}").mkdir(parents=True)
+
+    found = take(tmp_path, [KERNEL], [])
+
+    assert found.files == {KERNEL: b"// ours"}
+    assert len(looks) == 50
 
 
 @pytest.mark.parametrize("path", ["../double.hip", "/etc/passwd", "a/../../b", ""])

@@ -53,10 +53,14 @@ def _told(cause: Cause) -> tuple[str, str]:
 
 
 def _said(gate: GateResult) -> tuple[str, str]:
-    """A gate's summary and, if it adds something, its detail."""
+    """A gate's verdict; its summary and, if that adds something, its detail.
+
+    A candidate may have chosen words of both, so they stand where nothing is a link or a mention.
+    """
     title = f"{gate.label}: {gate.word} {gate.reason}".rstrip()
-    repeated = gate.detail.startswith(gate.headline)
-    return (title, gate.detail) if repeated else (f"{title}: {gate.headline}", gate.beyond_headline)
+    if gate.detail.startswith(gate.headline):
+        return title, gate.detail
+    return title, "\n".join(filter(None, (gate.headline, gate.beyond_headline)))
 
 
 def _paragraph(title: str, text: str) -> list[str]:

@@ -88,6 +88,22 @@ def test_a_figure_is_shown_with_its_uncertainty(ends: tuple[float, float], shown
     assert speedup.to_json() == figures
 
 
+@pytest.mark.parametrize("detail", ["", "{}: more", "other"])
+def test_a_candidate_links_to_nothing_and_mentions_nobody_in_a_summary(detail: str) -> None:
+    said = "https://evil.example www.evil.example @org/team fixes #1 ``` <img src=x>"
+    gate = replace(
+        table_of(*FAILED)[0].gates["correctness"], summary=said, detail=detail.format(said)
+    )
+    table = [replace(table_of(*FAILED)[0], gates={"correctness": gate})]
+
+    text = render_summary(table, totals(table, ()), ())
+
+    outside, inside, _ = text.split("````")
+    assert "evil" not in outside
+    assert "@" not in outside
+    assert inside.strip().startswith(said)
+
+
 def test_a_passing_task_shows_its_figures() -> None:
     text = render_table(table_of(*PASSED))
 

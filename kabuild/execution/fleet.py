@@ -45,7 +45,7 @@ from kabuild.store.action_cache import blobs_of, decode
 from kabuild.store.result_closure import trees_named_by
 from kabuild.store.storable import check_result
 from kabuild.store.store import Store
-from kabuild.store.trees import parse_tree
+from kabuild.store.trees import MOST_MESSAGE, parse_tree
 
 if TYPE_CHECKING:
     from kabuild.remote.client import RemoteCache
@@ -265,14 +265,13 @@ class Fleet:
         tree = found.trees.get(f"{OUTPUT_ROOT}/{REPORT}")
         if tree is None or found.exit_code not in {REMEMBERED, ENDED}:
             raise NodeError(found.exit_code, self._said(found))
-        self._fetch([tree])
         cas = self._store.cas
         try:
-            report = parse_tree(cas.get(tree))
+            report = parse_tree(self._unsigned(tree))
         except ValueError as error:
             raise _unreadable(error) from None
-        self._fetch([node.digest for _, node in report.walk()])
-        texts = {name: cas.get(node.digest) for name, node in report.files.items()}
+        parts = (name for name in (RESULT, FAULT) if name in report.files)
+        texts = {name: self._unsigned(report.files[name].digest) for name in parts}
         fault = texts.get(FAULT, b"").decode(errors="replace")
         signed_for = report_key(key, fresh, fault, remembered=found.exit_code == REMEMBERED)
         said = self._terms.trusted.check(signed_for, texts.get(RESULT, b""), self._clock.wall())
@@ -290,6 +289,16 @@ class Fleet:
         self._fetch([*blobs_of(result)])
         return result, fault
 
+    def _unsigned(self, digest: Digest) -> bytes:
+        """A blob that is read before a signature vouches for it, so a server chose its size.
+
+        Raises LostError and RemoteError.
+        """
+        if digest.size > MOST_MESSAGE:
+            raise _unreadable(ValueError(f"a part of its report has {digest.size} bytes"))
+        self._fetch([digest])
+        return self._store.cas.get(digest)
+
     def _fetch(self, digests: list[Digest]) -> None:
         """Get what the store lacks. Raises LostError and RemoteError."""
         lost = self.connected().blobs.fetch(self._store.cas.missing(digests), self._store)
@@ -302,10 +311,9 @@ class Fleet:
         said = found.stderr
         if not said and found.stderr_digest:
             try:
-                self._fetch([found.stderr_digest])
+                said = self._unsigned(found.stderr_digest)
             except LostError:
                 return "its stderr is lost"
-            said = self._store.cas.get(found.stderr_digest)
         text = said[-_MOST_SAID:].decode(errors="replace").strip()
         return in_line(text.removeprefix("kabuild: "))
 

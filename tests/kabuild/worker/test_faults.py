@@ -63,6 +63,17 @@ def test_a_call_that_is_refused_is_a_clear_failure(fleet: Fleet, method: str) ->
     assert not fleet.strategy.ran
 
 
+def test_a_report_of_any_size_is_not_fetched(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server chooses it: nothing is signed yet."""
+    monkeypatch.setattr("kabuild.execution.fleet.MOST_MESSAGE", 10)
+
+    error = fleet.failure()
+
+    assert error.reason is Reason.REMOTE_REFUSED
+    assert "a part of its report has" in error.message
+    assert not fleet.fixture.server.calls["BatchReadBlobs"]
+
+
 def test_a_server_without_room_is_a_clear_failure(fleet: Fleet) -> None:
     """As one whose disk is full: it refuses each upload."""
     fleet.fixture.server.faults["BatchUpdateBlobs"] = lambda _: EXHAUSTED

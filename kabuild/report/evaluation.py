@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kabuild.base.bounded_json import bounded_json
+from kabuild.base.errors import BundleError
 from kabuild.bundle.manifest import Manifest, Record, damaged
 from kabuild.bundle.verdicts import kind_of
 from kabuild.model.action import VERDICT_FILE
@@ -218,7 +219,7 @@ def _with_records(result: TaskResult, records: Sequence[Record], get: Get) -> Ta
     return replace(
         result,
         figures=score or result.figures,
-        agent=_json(session, "agent.json", get) if session else result.agent,
+        agent=_session(session, get) if session else result.agent,
         evidence=Evidence(
             candidate=_source(compiled, SOURCE, get) if compiled else "",
             baseline=_source(baseline, SOURCE, get) if baseline else reference,
@@ -263,6 +264,14 @@ def _json(record: Record, path: str, get: Get) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise damaged(f"{path} of {record.label} is not a JSON object")
     return value
+
+
+def _session(record: Record, get: Get) -> Mapping[str, Any]:
+    """An agent's report; empty if it is not a JSON object, as in a build: it spoils no bundle."""
+    try:
+        return _json(record, "agent.json", get)
+    except BundleError:
+        return {}
 
 
 def _lines(record: Record, get: Get) -> tuple[Mapping[str, Any], ...]:

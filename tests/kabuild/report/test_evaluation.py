@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
+import pytest
+
+from kabuild.bundle.manifest import Manifest
+from kabuild.model.digest import Digest
+from kabuild.model.result import OutputFile
+from kabuild.report.evaluation import with_records
 from kabuild.report.exports import render_json
+from kabuild.store.merkle import Directory
+from tests.kabuild.report.test_page import evaluation, result
+from tests.testkit.bundles import RECORD
 from tests.testkit.evaluations import published_evaluation
 
 
@@ -34,3 +46,30 @@ def test_dims_are_in_the_order_in_which_they_were_declared() -> None:
 
     assert dims["gemm"] == ("m", "n", "k")
     assert dims["attention_decode"] == ("batch", "heads", "ctx", "dim")
+
+
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [
+        (b'{"state":"finished"}', {"state": "finished"}),
+        (b'{"message":"\\ud800"}', {}),
+        (b'{"figures":{"x":NaN}}', {}),
+        (b"[]", {}),
+    ],
+)
+def test_what_an_agent_says_spoils_no_report(said: bytes, known: dict[str, Any]) -> None:
+    """A session keeps what its agent printed, such as half a character, or no number."""
+    empty = Directory({}, {})
+    blobs = {Digest.of(said): said, empty.digest: empty.wire}
+    task = "//tasks/hip2hip/softmax:softmax"
+    files = (OutputFile("agent.json", Digest.of(said)),)
+    session = replace(
+        RECORD, label=f"{task}.agent", task=task, gate="", root=empty.digest, files=files
+    )
+    manifest = SimpleNamespace(records=[session], to_json=lambda: b"")
+
+    found = with_records(
+        evaluation("a", result("softmax", 2.0)), cast("Manifest", manifest), blobs.__getitem__
+    )
+
+    assert found.results[0].agent == known

@@ -143,7 +143,7 @@ def _entry(
 ) -> dict[str, Any]:
     """The record of one check; ``at`` is in seconds since the session began."""
     source, several = request.get("source"), request.get("sources")
-    digest = _digest(source) if source else ""
+    digest = _digest(source) if isinstance(source, str) and source else ""
     verdicts = [
         {
             "gate": verdict["gate"],

@@ -23,9 +23,11 @@ def compile(source):
 
 home = Path(tempfile.mkdtemp())
 listening = listen(home / "check")
-serving = (listening, SimpleNamespace(compile=compile), home / "record")
+bench = SimpleNamespace(compile=compile, compile_all=lambda sources: [])
+serving = (listening, bench, home / "record")
 threading.Thread(target=serve, args=serving, daemon=True).start()
-for text in (b'{"source": "int main", "gates": ["compile"]}\\n', b'{"source"'):
+odd = b'{"sources": [], "source": 5, "gates": 6}\\n'
+for text in (odd, b'{"source": "int main", "gates": ["compile"]}\\n', b'{"source"'):
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(str(home / "check"))
         connection.sendall(text)
@@ -38,13 +40,18 @@ os._exit(0)
 
 def test_a_machine_s_failure_is_told_and_not_blamed_on_the_kernel() -> None:
     done = subprocess.run(
-        [sys.executable, "-u", "-c", ASK, *PATHS], capture_output=True, text=True, check=True
+        [sys.executable, "-u", "-c", ASK, *PATHS],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
 
-    failed, malformed, *record = map(json.loads, done.stdout.splitlines())
+    odd, failed, malformed, *record = map(json.loads, done.stdout.splitlines())
+    assert odd == {"verdicts": []}, "and the others are still served"
     assert failed == {
         "error": "the check itself failed: No space left on device",
         "machine": True,
     }
     assert not malformed["machine"]
-    assert [entry["error"] for entry in record] == [failed["error"], malformed["error"]]
+    assert [entry["error"] for entry in record] == ["", failed["error"], malformed["error"]]

@@ -20,7 +20,7 @@ from kabuild.cli.options import argument, flag, takes
 from kabuild.cli.presentation import JsonFlags
 from kabuild.cli.types import InputPath, unwritable
 from kabuild.loading import find_workspace, load_workspace
-from kabuild.report.records import Of, Record, Time, records
+from kabuild.report.records import Of, Record, Time, records, versions
 from kabuild.report.records_file import document, read_records, to_json, write_records
 from kabuild.report.site.listed import SHORT, Listed
 from kabuild.report.table import text_table
@@ -163,12 +163,13 @@ class _Changed:
     def text(self) -> str:
         """Tables for people."""
         new = {record.of for record in self.broken}
+        known = versions([*(one.best for one in self.records), *self.unreplayed])
         parts = []
         if self.records:
-            rows = (_row(one.best, _note(one, new)) for one in self.records)
+            rows = (_row(one.best, known, _note(one, new)) for one in self.records)
             parts.append(_table("records", rows))
         if self.unreplayed:
-            rows = (_row(time, self._beaten(time)) for time in self.unreplayed)
+            rows = (_row(time, known, self._beaten(time)) for time in self.unreplayed)
             parts.append(_table("not replayed, or not by all gates: no records yet", rows))
         parts += [
             in_line(
@@ -210,11 +211,12 @@ def _holder(time: Time) -> str:
     return f"{nanoseconds(time.nanoseconds)} by {time.agent} ({time.bundle[:SHORT]})"
 
 
-def _row(time: Time, note: str) -> tuple[str, ...]:
+def _row(time: Time, known: Mapping[Of, str], note: str) -> tuple[str, ...]:
     shown = f"{nanoseconds(time.low)} to {nanoseconds(time.high)}"
     figures = (nanoseconds(time.nanoseconds), shown, str(time.speedup))
     who = (time.agent, time.bundle[:SHORT], time.date, note)
-    return tuple(map(in_line, (time.task, time.config, time.machine[0], *figures, *who)))
+    task = f"{time.task} ({known[time.of]})" if known[time.of] else time.task
+    return tuple(map(in_line, (task, time.config, time.machine[0], *figures, *who)))
 
 
 def _table(title: str, rows: Iterable[tuple[str, ...]]) -> str:

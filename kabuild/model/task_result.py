@@ -27,12 +27,14 @@ class Evidence:
         candidate, baseline: text of the kernels.
         transcript: the lines of the agent's session, unless withheld.
         dims: names of the shape space's dims, as declared.
+        task_digest: of what the task asks (``bundle/task_digest.py``).
     """
 
     candidate: str = ""
     baseline: str = ""
     transcript: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     dims: tuple[str, ...] = ()
+    task_digest: str = ""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 from kabuild.base.bounded_json import bounded_json
 from kabuild.base.errors import BundleError
 from kabuild.bundle.manifest import Manifest, Record, damaged
+from kabuild.bundle.task_digest import task_digest
 from kabuild.bundle.verdicts import kind_of
 from kabuild.model.action import VERDICT_FILE
 from kabuild.model.digest import Digest
@@ -225,8 +226,14 @@ def _with_records(result: TaskResult, records: Sequence[Record], get: Get) -> Ta
             baseline=_source(baseline, SOURCE, get) if baseline else reference,
             transcript=_lines(session, get) if session else (),
             dims=_dims(judged, get) if judged else (),
+            task_digest=task_digest((r for r in judging if _is_usual(r, result)), get),
         ),
     )
+
+
+def _is_usual(record: Record, result: TaskResult) -> bool:
+    gate = result.gates.get(record.gate)
+    return gate is not None and gate.declared.usual
 
 
 def _having(records: Iterable[Record], prefix: str, get: Get) -> Record | None:

@@ -16,8 +16,11 @@ from kabuild.model.speedup import Speedup
 from kabuild.model.task_result import TaskResult
 from kabuild.report.evaluation import Evaluation, agent_name
 
-Of = tuple[str, str, tuple[str, str]]
-"""Task, config, and machine: what there is one record of."""
+Of = tuple[str, str, str, tuple[str, str]]
+"""Task, its digest, config, and machine: what there is one record of."""
+
+
+_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class Time:
     """The time of a kernel on one config.
 
     Attributes:
+        task_digest: of what the task asks; others with its label may ask less. Empty if unknown.
         machine: a name for people, and the architecture.
         nanoseconds: of one call; ``low`` to ``high`` by the 95 % interval of ``speedup``.
         speedup: over the task's baseline on the same machine at the same time, with its interval.
@@ -34,6 +38,7 @@ class Time:
     """
 
     task: str
+    task_digest: str
     config: str
     machine: tuple[str, str]
     nanoseconds: float
@@ -55,7 +60,7 @@ class Time:
     @property
     def of(self) -> Of:
         """What it may be the record of."""
-        return self.task, self.config, self.machine
+        return self.task, self.task_digest, self.config, self.machine
 
     def beats(self, other: Time) -> bool:
         """Whether it is surely the shorter time."""
@@ -80,6 +85,19 @@ class Record:
 
 Cases = Callable[[Evaluation, TaskResult], Iterable[Mapping[str, Any]]]
 """The timed configs of a result that may hold records."""
+
+
+def versions(times: Iterable[Time]) -> Mapping[Of, str]:
+    """What tells the tasks of these times apart where one label stands for several; else empty."""
+    found = {time.of: time for time in times}
+    digests: dict[str, set[str]] = {}
+    for time in found.values():
+        digests.setdefault(time.task, set()).add(time.task_digest)
+    several = {task for task, known in digests.items() if len(known) > 1}
+    return {
+        of: (time.task_digest[:_DIGITS] or "unknown") if time.task in several else ""
+        for of, time in found.items()
+    }
 
 
 def machine_of(evaluation: Evaluation) -> tuple[str, str]:
@@ -130,6 +148,7 @@ def _of_result(
         if taken and measured.ends and not measured.wide:
             yield Time(
                 task=result.task,
+                task_digest=result.evidence.task_digest,
                 config=str(case.get("config", "")),
                 machine=machine_of(evaluation),
                 nanoseconds=taken,

@@ -1,7 +1,8 @@
 """Records in a file: ``records.json``.
 
-    {"schema": "kabuild/records/1",
-     "records": [{"task": "//tasks/hip2hip/softmax", "config": "f32 rows=4096 cols=4096",
+    {"schema": "kabuild/records/2",
+     "records": [{"task": "//tasks/hip2hip/softmax", "task_digest": "<SHA-256 of what it asks>",
+                  "config": "f32 rows=4096 cols=4096",
                   "machine": "cuda: NVIDIA H200", "arch": "sm_90",
                   "nanoseconds": 35900.0, "low": 35700.0, "high": 36100.0,
                   "speedup": 1.40, "speedup_low": 1.39, "speedup_high": 1.41,
@@ -28,9 +29,10 @@ from kabuild.model.label import Label
 from kabuild.model.speedup import Speedup
 from kabuild.report.records import Record, Time
 
-SCHEMA = "kabuild/records/1"
+SCHEMA = "kabuild/records/2"
 
 _DIGEST, _DATE = re.compile(r"[0-9a-f]{64}"), re.compile(r"(\d{4}-\d\d-\d\d)?")
+_DIGEST_OR_NONE = re.compile(r"([0-9a-f]{64})?")
 
 
 def read_records(path: Path) -> list[Record]:
@@ -66,6 +68,7 @@ def to_json(record: Record) -> dict[str, Any]:
 def _time_json(time: Time) -> dict[str, Any]:
     return {
         "task": time.task,
+        "task_digest": time.task_digest,
         "config": time.config,
         "machine": time.machine[0],
         "arch": time.machine[1],
@@ -99,6 +102,7 @@ def _time(told: Mapping[str, Any], where: str) -> Time:
         raise ValueError(f"{where}.task: {error.message}") from None
     return Time(
         task=task,
+        task_digest=_text(told, "task_digest", where, _DIGEST_OR_NONE),
         config=_text(told, "config", where),
         machine=(_text(told, "machine", where), _text(told, "arch", where)),
         nanoseconds=taken,

@@ -18,7 +18,7 @@ from kabuild.report.page.environment import environment
 from kabuild.report.page.history import histories
 from kabuild.report.page.panels import fast_curves, panel, task_plots
 from kabuild.report.page.roofs import Machine, machines
-from kabuild.report.records import Record, records
+from kabuild.report.records import Record, records, versions
 from kabuild.report.site.addresses import (
     DATA,
     INDEX,
@@ -50,10 +50,14 @@ class Link:
 
 @dataclass(frozen=True)
 class Holder:
-    """The best published time of a config, and the record: None until a replay reproduced one."""
+    """The best published time of a config, and the record: None until a replay reproduced one.
+
+    ``version`` tells tasks with one label apart.
+    """
 
     best: Record
     record: Record | None
+    version: str
 
 
 class Pages:
@@ -209,7 +213,8 @@ class Pages:
             self._evaluations, lambda one, result: by_digest[one.digest].published(result)
         )
         held = {one.of: one for one in counted}
-        return [Holder(one, held.get(one.of)) for one in best]
+        known = versions(one.best for one in best)
+        return [Holder(one, held.get(one.of), known[one.of]) for one in best]
 
 
 def _rank(row: LeaderboardRow) -> tuple[str, int, float]:

@@ -10,7 +10,7 @@ import pytest
 
 from kabuild.base.errors import UsageError
 from kabuild.cli.records import broken_by
-from kabuild.report.records import Record, Time, records
+from kabuild.report.records import Record, Time, records, versions
 from kabuild.report.records_file import document, read_records, write_records
 from tests.kabuild.report.test_page import case, evaluation, result
 from tests.testkit.evaluations import said, saying
@@ -61,6 +61,21 @@ def test_times_of_other_machines_are_not_compared() -> None:
     assert [record.best.machine[0] for record in found] == ["cpu", "cuda: NVIDIA H200"]
 
 
+def test_times_of_other_tasks_with_its_label_are_not_compared() -> None:
+    def of(task: str, agent: str, nanoseconds: float) -> Evaluation:
+        given = timed(agent, nanoseconds)
+        (one,) = given.results
+        told = replace(one, evidence=replace(one.evidence, task_digest=task))
+        return replace(given, results=(told,))
+
+    eased, whole = "e" * 64, "w" * 64
+    found = records([of(whole, "a", 100), of(eased, "b", 1), of(whole, "c", 80)])
+
+    assert [(one.best.agent, len(one.broken)) for one in found] == [("b", 0), ("c", 1)]
+    assert [*versions(one.best for one in found).values()] == [eased[:12], whole[:12]]
+    assert [*versions([found[0].best]).values()] == [""]
+
+
 def test_records_of_a_file_stand_until_they_are_broken(tmp_path: Path) -> None:
     path = tmp_path / "records.json"
     write_records(path, records([timed("a", 100)], date="2026-01-30"))
@@ -92,12 +107,13 @@ def _time(one: Evaluation) -> Time:
     [
         ("", "Expecting value"),
         ("[]", "is not a file of records"),
-        ('{"schema": "kabuild/records/9"}', "its schema is 'kabuild/records/9'"),
-        ('{"schema": "kabuild/records/1", "records": [{}]}', "is not a file of records"),
+        ('{"schema": "kabuild/records/1"}', "its schema is 'kabuild/records/1'"),
+        ('{"schema": "kabuild/records/2", "records": [{}]}', "is not a file of records"),
         (broken_file(nanoseconds="1"), r"records\[0\] has no time with an interval"),
         (broken_file(nanoseconds=-1), r"records\[0\] has no time with an interval"),
         (broken_file(speedup_low=None), r"records\[0\] has no time with an interval"),
         (broken_file(task="softmax"), r"records\[0\].task: "),
+        (broken_file(task_digest="1"), r"records\[0\].task_digest is '1'"),
         (broken_file(bundle="../a"), r"records\[0\].bundle is '../a'"),
         (broken_file(date="today"), r"records\[0\].date is 'today'"),
         (broken_file(config=1), r"records\[0\].config is 1"),

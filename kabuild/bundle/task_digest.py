@@ -18,8 +18,8 @@ _ASKED = ("family", "signature", "space", "compare", "reference")
 def task_digest(gates: Iterable[Record], get: Get) -> str:
     """SHA-256 over oracle, signature, shape space and tolerances; empty if no gate says them.
 
-    ``gates`` are the usual ones of one task, of which a bundle may hold others, too. Two tasks with one label and one digest ask the same: whoever
-    eases what is right, in any gate, has another task.
+    ``gates`` are the usual ones of one task; a bundle may hold others, too. Two tasks with one
+    label and one digest ask the same: whoever eases what is right, in any gate, has another task.
     """
     said: dict[str, object] = {}
     for gate in gates:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,9 @@ from kabuild.base.errors import InfraError, Interrupted, Reason, StoreError
 from kabuild.execution import CachedExecutor, CachePolicy, Inputs
 from kabuild.execution.prepared import Prepared
 from kabuild.execution.strategy import Execution
-from kabuild.model.action import Action, Literal, Resources, Source
+from kabuild.model.action import Action, Resources, Source
 from kabuild.model.event import ActionSettled, ActionStarted, BuildFinished, Warned
 from kabuild.model.graph import ActionGraph
-from kabuild.model.label import Label
 from kabuild.model.result import Outcome
 from kabuild.model.verdict import Verdict
 from kabuild.scheduler import BuildResult, History, Scheduler
@@ -170,40 +168,6 @@ def test_a_missing_source_fails_its_action_alone(tmp_path: Path) -> None:
     assert result.settled["//t:lost"].outcome is Outcome.FAILED
     assert "no file 'absent.hip' in the workspace" in result.settled["//t:lost"].message
     assert result.settled["//t:fine"].outcome is Outcome.DONE
-
-
-def test_the_longest_path_goes_first(world: World) -> None:
-    """Two chains, one slot: the one that takes longer to its end starts first."""
-    short = command("short", mnemonic="Short")
-    head = command("head", mnemonic="Head")
-    tail = command("tail", inputs={"head": head.output("result")}, mnemonic="Tail")
-    for action, seconds in ((short, 3.0), (head, 1.0), (tail, 5.0)):
-        world.history.record(action, seconds)
-
-    world.build(short, head, tail, jobs=1)
-
-    assert world.strategy.ran == ["//t:head", "//t:tail", "//t:short"]
-
-
-def test_a_task_that_has_a_device_goes_on_before_others_begin(world: World) -> None:
-    """The longest chains are those of all the baselines; nobody wants these first."""
-    on_device = Resources(lease="gpu")
-    actions: list[Action] = []
-    for task in "ab":
-        baseline = command("baseline", resources=on_device, inputs={"of": Literal(task.encode())})
-        baseline = replace(baseline, label=Label(task, "baseline"))
-        correct = replace(baseline, label=Label(task, "correctness"), argv=("run", "it"))
-        inputs = (("baseline", baseline.output("result")), ("correct", correct.output("result")))
-        perf = replace(baseline, label=Label(task, "perf"), inputs=inputs)
-        actions += [baseline, correct, perf]
-        for action, seconds in ((baseline, 30.0), (correct, 5.0), (perf, 20.0)):
-            world.history.record(action, seconds)
-
-    world.build(*actions, jobs=1)
-
-    assert world.strategy.ran == [
-        f"//{task}:{name}" for task in "ab" for name in ("baseline", "correctness", "perf")
-    ]
 
 
 def test_an_action_that_wants_all_slots_runs_alone(world: World) -> None:

@@ -73,5 +73,13 @@ def assemble(known: Known, model: str, kernels: Mapping[str, str]) -> str:
 
 def _quoted(text: str) -> str:
     """A text as an expression of Python, a line of it in each line."""
-    lines = "\n".join(f"    {json.dumps(line)}" for line in text.splitlines(keepends=True))
+    lines = "\n".join(f"    {_literal(line)}" for line in text.splitlines(keepends=True))
     return f"(\n{lines}\n)" if lines else '""'
+
+
+def _literal(line: str) -> str:
+    """A literal of Python. JSON writes what needs more than 16 bits as two halves, which are none.
+
+    JSON's quotes stay for all other lines: the file's bytes are part of keys.
+    """
+    return json.dumps(line) if line.isascii() else ascii(line)

@@ -1,4 +1,8 @@
-"""Shell completion of labels, agents, platforms and configs."""
+"""Shell completion of labels, agents, platforms and configs.
+
+Whoever presses Tab in a stranger's workspace has not asked for anything of it to run: no code of
+the workspace does.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +91,7 @@ def _agents_of(loader: Loader, package: str) -> list[str]:
 
 
 def _loader() -> Loader:
-    return Loader(load_workspace(find_workspace(Path.cwd())))
+    return Loader(load_workspace(find_workspace(Path.cwd())), own_rules=False)
 
 
 def _parents(package: str) -> Iterable[str]:

@@ -40,6 +40,8 @@ class Loader:
 
     A package is looked up in the workspace; ``//rules/...`` and ``//toolchains/...`` also in
     ``builtin``, which ships with kabuild. Packages of external repositories come from their locks.
+    Rules are code that runs here: without ``own_rules`` the workspace's are not imported, and
+    packages that need them are broken.
 
     Attributes:
         platforms: where actions may run.
@@ -48,11 +50,13 @@ class Loader:
         notes: by pattern, a note about tasks that were not imported.
     """
 
-    def __init__(self, workspace: Workspace, builtin: Path | None = None) -> None:
+    def __init__(
+        self, workspace: Workspace, builtin: Path | None = None, *, own_rules: bool = True
+    ) -> None:
         self.workspace = workspace
         self.builtin = builtin or builtin_root()
         roots = dict.fromkeys((workspace.root / "rules", self.builtin / "rules"))
-        self.rules = RuleIndex(tuple(roots))
+        self.rules = RuleIndex(tuple(roots) if own_rules else (self.builtin / "rules",))
         roots = dict.fromkeys((workspace.root / PLATFORMS, self.builtin / PLATFORMS))
         self.platforms = PlatformIndex(tuple(roots))
         self._packages: dict[str, Package] = {}

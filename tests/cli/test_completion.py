@@ -136,3 +136,20 @@ def test_completion_without_a_command_line_is_one_error(
         "error: _KABUILD_COMPLETE=bash_complete without the shell's COMP_WORDS and COMP_CWORD",
         "  unset _KABUILD_COMPLETE: only a shell sets it, to complete a command line",
     ]
+
+
+def test_completion_runs_no_code_of_the_workspace(two: CliWorkspace) -> None:
+    ran = two.root / "ran"
+    rule = two.root / "rules/foreign/rule.py"
+    rule.parent.mkdir(parents=True)
+    rule.write_text(f"open({str(ran)!r}, 'w')\n")
+    for package in ("agents", "kernels/foreign"):
+        (two.root / package).mkdir(exist_ok=True)
+        with (two.root / package / "BUILD.toml").open("a") as file:
+            file.write('[[foreign]]\nname = "foreign"\n')
+
+    offered = [completed(two, "test", "//kernels/f"), completed(two, "test", "//kernels/foreign:")]
+    completed(two, "watch", "--agent", "")
+
+    assert offered == [["//kernels/foreign"], []]
+    assert not ran.exists()

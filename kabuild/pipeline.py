@@ -44,7 +44,7 @@ from kabuild.model.options import MOST_TRIALS, Options, check_policy
 from kabuild.model.platform import CPU, Platform
 from kabuild.model.result import Outcome, Settled
 from kabuild.model.task_result import TaskResult
-from kabuild.provision import provision
+from kabuild.provision import intact, provision
 from kabuild.report.places import Places
 from kabuild.report.scoreboard import Totals, task_results, totals
 from kabuild.sandbox import Spawner
@@ -203,6 +203,7 @@ def execute(
             isolate=request.hermetic,
             warn=warn,
             devices=pool_of(planned.loaded.loader.platforms, planned.loaded.devices),
+            intact=intact(store),
         )
         executor = CachedExecutor(
             _inputs(planned, store),

@@ -20,6 +20,7 @@ from kabuild.store.faults import writing
 from kabuild.store.paths import RECORDS, TOOLCHAINS
 from kabuild.toolchain import Declaration, Fetched, Resolver
 from kabuild.toolchain.fetched import Fetch
+from kabuild.toolchain.intact import InstalledFiles, Intact
 from kabuild.toolchain.lock import LockedFile, read_locks
 from kabuild.toolchain.record_memory import RecordMemory
 from kabuild.toolchain.tree_check import Consulted
@@ -60,6 +61,11 @@ def provision(
     )
     with store.best_effort(), writing(str(store.root)):
         records.save()
+
+
+def intact(store: Store) -> Intact:
+    """Finds installed files that changed, with the store's file index; for one build."""
+    return InstalledFiles(lambda path: store.index.digest(str(path))[0])
 
 
 def declarations(loader: Loader) -> Iterator[Declaration]:

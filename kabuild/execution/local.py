@@ -17,7 +17,7 @@ from kabuild.execution.prepared import BASE_ENV, Prepared
 from kabuild.execution.secrets import Secrets
 from kabuild.execution.shipped import shipped_sources
 from kabuild.execution.strategy import Execution
-from kabuild.model.action import OUTPUT_ROOT, Action
+from kabuild.model.action import OUTPUT_ROOT, Action, Toolchain
 from kabuild.model.device import Exposure
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, OutputFile
@@ -52,7 +52,7 @@ class LocalStrategy:
     does not sweep. With ``debug`` they are kept below the store's ``debug/`` instead, and ``warn``
     is told where. Without ``isolate``, or if the machine refuses namespaces, commands run with
     limits but without namespaces; ``sandboxed`` ones do not run at all. ``devices`` are those that
-    actions may use.
+    actions may use. ``intact`` is asked about each toolchain before a command runs with it.
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class LocalStrategy:
         isolate: bool = True,
         warn: Callable[[str], None] = lambda _: None,
         devices: DevicePool | None = None,
+        intact: Callable[[Toolchain], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._spawner = spawner
@@ -71,6 +72,7 @@ class LocalStrategy:
         self._isolate = isolate
         self._warn = warn
         self._devices = devices or DevicePool()
+        self._intact = intact
         self._bare: str | None = None
 
     def hermetic(self) -> bool:
@@ -87,10 +89,12 @@ class LocalStrategy:
         return not self._bare
 
     def run(self, prepared: Prepared, cancel: Event) -> Execution:
-        """Run the command; see Strategy."""
+        """Run the command; see Strategy. Raises what ``intact`` does."""
         action = prepared.action
         if action.sandboxed and not self.hermetic():
             raise self._no_sandbox()
+        for toolchain in action.toolchains:
+            self._intact(toolchain)
         stage = self._store.scratch.path("stage")
         try:
             secrets = Secrets.of(action)

@@ -27,7 +27,7 @@ from kabuild.model.device import Devices
 from kabuild.model.event import EventSink, Warned
 from kabuild.model.gate import Gate, Gates, Pick, choose, merged
 from kabuild.model.platform import CPU, Platform
-from kabuild.provision import declarations, provision
+from kabuild.provision import declarations, intact, provision
 from kabuild.published.origin import Origins, origins
 from kabuild.published.unpack import unpack
 from kabuild.sandbox import Spawner
@@ -100,6 +100,7 @@ def replay_file(
             spawner,
             warn=lambda text: sink.emit(Warned(text)),
             devices=pool_of(platforms, devices),
+            intact=intact(store),
         )
         done = replay(
             ready,

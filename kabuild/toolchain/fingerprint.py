@@ -42,6 +42,11 @@ def hash_record(path: Path) -> Digest:
     return Digest.of(b"\n".join(sorted(own)))
 
 
+def is_of_wheel(name: str) -> bool:
+    """Whether a file in a RECORD is the wheel's own, as in ``hash_record``."""
+    return not _is_installers(f"{name},".encode(errors="surrogateescape"))
+
+
 def _is_installers(line: bytes) -> bool:
     name, slash, rest = line.partition(b"/")
     if name == b"..":

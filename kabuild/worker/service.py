@@ -12,6 +12,7 @@ from kabuild.execution.background_gc import collect_if_due
 from kabuild.execution.local import LocalStrategy
 from kabuild.loading import Loader
 from kabuild.model.platform import CPU
+from kabuild.provision import intact
 from kabuild.remote.signing import Signer
 from kabuild.sandbox import Spawner
 from kabuild.sandbox.namespaces import probe
@@ -85,7 +86,7 @@ def serve(
     pools = {} if found.platform == CPU else {found.platform: [d.lease for d in found.found]}
     with Spawner() as spawner, ExitStack() as stack:
         devices = pool_of(loader.platforms, found)
-        strategy = LocalStrategy(store, spawner, warn=said, devices=devices)
+        strategy = LocalStrategy(store, spawner, warn=said, devices=devices, intact=intact(store))
         turns = Turns(offer.jobs, FileLeases(store.leases), pools)
         watcher = None
         if settings.metrics:

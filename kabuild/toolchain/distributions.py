@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import site
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +42,15 @@ class InstalledDistribution:
         """The list of its files with their hashes; missing after some kinds of installation."""
         return self.info / "RECORD"
 
+    @property
+    def is_editable(self) -> bool:
+        """Whether its code is elsewhere, in a directory that no RECORD lists."""
+        try:
+            told = json.loads((self.info / "direct_url.json").read_bytes())
+            return bool(told["dir_info"]["editable"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return False
+
     def requirements(self) -> tuple[str, ...]:
         """The names that it requires, on any platform; without those of extras."""
         headers = (self.info / "METADATA").read_text(encoding="utf-8").partition("\n\n")[0]
@@ -61,6 +74,19 @@ def installed(path: Sequence[str]) -> Mapping[str, InstalledDistribution]:
             distribution = InstalledDistribution(normalise(name), version, info)
             found.setdefault(distribution.name, distribution)
     return found
+
+
+def import_path() -> tuple[str, ...]:
+    """The directories in which this Python finds packages inside a sandbox, too.
+
+    There it has neither PYTHONPATH nor the user's own directory, nor that of the command. What is
+    found only by these must not speak for the packages that an action really imports.
+    """
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    ours = {os.path.abspath(name) for name in (*given, "", site.USER_SITE or "")}  # noqa: PTH100
+    prefixes = tuple(f"{prefix.rstrip(os.sep)}{os.sep}" for prefix in (sys.prefix, sys.base_prefix))
+    whole = ((name, os.path.abspath(name)) for name in sys.path)  # noqa: PTH100
+    return tuple(name for name, full in whole if full not in ours or full.startswith(prefixes))
 
 
 def closure(

@@ -11,6 +11,7 @@ from kabuild.toolchain.declaration import Declaration, Distribution, Environment
 from kabuild.toolchain.distributions import (
     InstalledDistribution,
     closure,
+    import_path,
     installed,
     normalise,
 )
@@ -31,7 +32,7 @@ def find_environment(
 
     Raises ToolchainError(NO_TOOLCHAIN).
     """
-    known = installed(sys.path)
+    known = installed(import_path())
     missing = [name for name in pin.distributions if normalise(name) not in known]
     if missing:
         raise _missing(declaration, missing[0], missing)
@@ -54,7 +55,7 @@ def find_distribution(
 
     Raises ToolchainError(NO_TOOLCHAIN), DriftError for another version.
     """
-    found = installed(sys.path).get(normalise(pin.name))
+    found = installed(import_path()).get(normalise(pin.name))
     requirement = f"{pin.name}=={pin.version}"
     if found is None:
         raise _missing(declaration, pin.name, [requirement])
@@ -83,7 +84,7 @@ def versions(pin: Environment | Distribution) -> tuple[str, ...]:
 
     Without local versions: ``2.13.0+cpu`` and ``2.13.0+cu130`` are builds of one version.
     """
-    known = installed(sys.path)
+    known = installed(import_path())
     names = pin.distributions if isinstance(pin, Environment) else (pin.name,)
     found = (known.get(normalise(name)) for name in names)
     return tuple(sorted(f"{item.name}=={item.version.partition('+')[0]}" for item in found if item))
@@ -99,14 +100,19 @@ def _missing(declaration: Declaration, name: str, requirements: list[str]) -> To
 
 
 def _check_record(declaration: Declaration, distribution: InstalledDistribution) -> None:
-    if not distribution.record.is_file():
-        raise ToolchainError(
-            Reason.NO_TOOLCHAIN,
-            f"{declaration.label.short}: {distribution.name} {distribution.version} was "
-            "installed without a RECORD, so its content is unknown",
-            position=declaration.position,
-            hint=f"{sys.executable} -m pip install --force-reinstall {distribution.name}",
-        )
+    """Raise ToolchainError for a distribution whose files no RECORD lists."""
+    how, hint = "without a RECORD", f"pip install --force-reinstall {distribution.name}"
+    if distribution.is_editable:
+        how, hint = "as editable", "pip install WHEEL, a wheel that you build of it"
+    elif distribution.record.is_file():
+        return
+    raise ToolchainError(
+        Reason.NO_TOOLCHAIN,
+        f"{declaration.label.short}: {distribution.name} {distribution.version} was "
+        f"installed {how}, so its content is unknown",
+        position=declaration.position,
+        hint=f"{sys.executable} -m {hint}",
+    )
 
 
 def _is_below(path: str, directory: str) -> bool:

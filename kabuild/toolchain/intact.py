@@ -19,7 +19,7 @@ from pathlib import Path
 from kabuild.base.errors import DriftError, Reason
 from kabuild.model.action import Toolchain
 from kabuild.model.digest import Digest
-from kabuild.toolchain.distributions import InstalledDistribution, installed
+from kabuild.toolchain.distributions import InstalledDistribution, import_path, installed
 from kabuild.toolchain.fingerprint import FileDigest, is_of_wheel
 from kabuild.toolchain.tree_store import few
 
@@ -56,7 +56,7 @@ class InstalledFiles:
             raise problem
 
     def _problem(self, toolchain: Toolchain) -> DriftError | None:
-        known = installed(sys.path)
+        known = installed(import_path())
         named = [known[name] for name in _names(toolchain.fingerprint) if name in known]
         changed = {item: [*self._differences(item)] for item in named}
         lines = [line for found in changed.values() for line in found]

@@ -5,14 +5,19 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from kabuild.base.errors import Reason, ToolchainError
 from kabuild.toolchain.declaration import Declaration, Distribution, Environment
-from kabuild.toolchain.distributions import InstalledDistribution, closure, installed, normalise
+from kabuild.toolchain.distributions import (
+    InstalledDistribution,
+    closure,
+    import_path,
+    installed,
+    normalise,
+)
 from kabuild.toolchain.inventory import fetched_tree
 from kabuild.toolchain.resolution import Resolver
 
@@ -41,7 +46,7 @@ def differences(declaration: Declaration, resolver: Resolver) -> list[str] | Non
             ) from error
     replace(resolver, fetch=None)(declaration)
     pin = declaration.pin
-    known = installed(sys.path)
+    known = installed(import_path())
     found: Iterable[InstalledDistribution] = ()
     if isinstance(pin, Environment):
         found = closure(pin.distributions, known)

@@ -92,10 +92,11 @@ def test_another_toolchain_leaves_the_verdicts(tmp_path: Path) -> None:
     info = tmp_path / "site/setuptools-1.2.3.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Name: setuptools\nVersion: 1.2.3\n\n")
-    (info / "RECORD").write_text("setuptools/__init__.py,sha256=abc,1\n")
-    elsewhere = replace(
-        CliWorkspace.make(tmp_path), env={"PYTHONPATH": f"{REPOSITORY}:{info.parent}"}
-    )
+    (info / "RECORD").write_text("")  # files that it lists would have to be there
+    early = tmp_path / "early"  # what PYTHONPATH itself names is no part of the toolchain
+    early.mkdir()
+    (early / "sitecustomize.py").write_text(f"import sys\nsys.path.insert(0, '{info.parent}')\n")
+    elsewhere = replace(CliWorkspace.make(tmp_path), env={"PYTHONPATH": f"{REPOSITORY}:{early}"})
     bundle = ON_ANY_MACHINE[0]
 
     ran = elsewhere.run("replay", str(bundle), "--sample=2", "--gates=compile", "--json")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from kabuild.toolchain.distributions import closure, installed, normalise
+from kabuild.toolchain.distributions import closure, import_path, installed, normalise
 
 Install = Callable[..., Path]
 
@@ -63,3 +64,28 @@ def test_it_agrees_with_importlib_on_this_environment() -> None:
     assert {"torch", "numpy"} <= set(known)
     for name, found in known.items():
         assert found.version == theirs[name].version
+
+
+def test_only_directories_that_a_sandbox_searches_too_are_searched(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, user, here = (tmp_path / name for name in ("given", "user", "here"))
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("PYTHONPATH", f"{given}{os.pathsep}{site}")
+    monkeypatch.setattr("site.USER_SITE", str(user))
+    added = str(tmp_path / "added-by-a-pth")
+    monkeypatch.setattr(sys, "path", ["", *map(str, (here, given, site, user)), added])
+
+    assert import_path() == (str(site), added)
+
+
+def test_a_package_of_the_shell_does_not_speak_for_the_installed_one(
+    install: Callable[..., Path], site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install("torch", "2.0")
+    install("torch", "1.0", at=tmp_path / "given")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "given"))
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "given"), str(site)])
+
+    assert installed(import_path())["torch"].version == "2.0"

@@ -91,6 +91,19 @@ def test_content_that_nobody_recorded_is_refused(project: Project, install: Inst
     assert "b 1.0 was installed without a RECORD" in error.message
 
 
+def test_code_outside_of_the_environment_is_refused(project: Project, install: Install) -> None:
+    told = install("a") / "direct_url.json"
+    declaration = declare(project, 'environment = ["a"]')
+    told.write_text('{"url": "file:///wheels/a.whl", "archive_info": {}}')
+    resolve(declaration)
+
+    told.write_text('{"url": "file:///src/a", "dir_info": {"editable": true}}')
+
+    error = failure(declaration)
+    assert error.reason is Reason.NO_TOOLCHAIN
+    assert "a 1.0 was installed as editable, so its content is unknown" in error.message
+
+
 def test_a_distribution(project: Project, install: Install, site: Path) -> None:
     install("zig-lang", "0.17.0")
     declaration = declare(project, 'distribution = "zig-lang"\nversion = "0.17.0"')

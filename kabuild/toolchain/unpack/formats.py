@@ -18,7 +18,14 @@ from kabuild.base.errors import Reason, ToolchainError
 from kabuild.toolchain.unpack.ar import members
 from kabuild.toolchain.unpack.entry import Entries, Entry, Kind, bad_archive
 
-_BROKEN = (zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, EOFError)
+_BROKEN = (
+    *(zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, EOFError),
+    NotImplementedError,  # zipfile says so of a format or a compression that it lacks
+)
+_ENCRYPTED = 1
+_LONGEST_LINK = 4096
+"""Bytes of a link's target, more than Linux follows. Before they are read, they are packed."""
+
 _MODES: Mapping[tuple[str, ...], Literal["r|", "r|gz", "r|xz", "r|bz2"]] = {
     (".tar",): "r|",
     (".tar.gz", ".tgz"): "r|gz",
@@ -37,7 +44,7 @@ def entries(archive: Path, name: str) -> Iterator[Entries]:
     try:
         if name.endswith((".whl", ".zip")):
             with zipfile.ZipFile(archive) as file:
-                yield _zip(file)
+                yield _zip(file, name)
         elif name.endswith(".deb"):
             with archive.open("rb") as package:
                 data_name, data = _data_of(package, name)
@@ -50,18 +57,32 @@ def entries(archive: Path, name: str) -> Iterator[Entries]:
         raise bad_archive(name, f"is damaged: {error}") from error
 
 
-def _zip(file: zipfile.ZipFile) -> Entries:
+def _zip(file: zipfile.ZipFile, name: str) -> Entries:
     for info in file.infolist():
         mode = info.external_attr >> 16
         path = info.filename
+        if info.flag_bits & _ENCRYPTED:
+            raise bad_archive(name, f"holds {path!r}, which is encrypted")
         if info.is_dir():
             yield Entry(path.rstrip("/"), Kind.DIRECTORY)
         elif stat.S_ISLNK(mode):
-            yield Entry(path, Kind.SYMLINK, target=file.read(info).decode())
+            yield Entry(path, Kind.SYMLINK, target=_target(file, info, name))
         elif stat.S_IFMT(mode) in {0, stat.S_IFREG}:
             yield Entry(path, Kind.FILE, stat.S_IMODE(mode) or 0o644, open=partial(file.open, info))
         else:
             yield Entry(path, Kind.OTHER)
+
+
+def _target(file: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> str:
+    """The target of a link, which a zip file holds as the content of a file."""
+    with file.open(info) as content:
+        target = content.read(_LONGEST_LINK + 1)
+    try:
+        if len(target) <= _LONGEST_LINK:
+            return target.decode()
+    except UnicodeDecodeError:
+        pass
+    raise bad_archive(name, f"holds the link {info.filename!r}, whose target is no path")
 
 
 def _tar_entries(tar: tarfile.TarFile) -> Entries:

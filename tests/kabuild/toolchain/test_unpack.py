@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import stat
 import tarfile
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -199,3 +200,33 @@ def test_damaged_archives(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["x.rar", "x.deb", "x.tar.gz", "x.whl"])
 def test_what_is_no_archive(tmp_path: Path, name: str) -> None:
     refused(tmp_path, name, b"Not an archive at all, but an error page." * 10)
+
+
+@pytest.mark.parametrize("target", [b"b" * (1 << 26), b"\xff\xfe"], ids=["long", "no text"])
+def test_a_link_in_a_wheel_leads_to_a_path(tmp_path: Path, target: bytes) -> None:
+    data = wheel({"a": b"", "link": target}, {"link": stat.S_IFLNK | 0o777})
+    tracemalloc.start()
+
+    message = refused(tmp_path, "x.whl", data, packed=1 << 26)
+
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "holds the link 'link', whose target is no path" in message
+    assert peak < 1 << 24
+
+
+@pytest.mark.parametrize(
+    ("local", "central", "value", "problem"),
+    [
+        (6, 8, 1, "holds 'a', which is encrypted"),
+        (8, 10, 99, "is damaged: That compression method is not supported"),
+        (4, 6, 255, "is damaged: zip file version 25.5"),
+    ],
+)
+def test_wheels_that_cannot_be_read(
+    tmp_path: Path, local: int, central: int, value: int, problem: str
+) -> None:
+    data = bytearray(wheel({"a": b"text"}))
+    data[local] = data[data.rindex(b"PK\x01\x02") + central] = value
+
+    assert problem in refused(tmp_path, "x.whl", bytes(data))

@@ -41,7 +41,7 @@ def judged(reference: Path, answers: Path) -> dict[str, Any]:
         )
         raise ModelError("BAD_LOSS", what)
     line, _, data = answers.read_bytes().partition(b"\n")
-    error = str(json.loads(line)["error"])[:_LONGEST]
+    error = _error(line)
     found = distance(_read(data, true[0]), own, true)
     beside = distance(own, own, true)
     ended = f": {error}" if error else ""
@@ -55,6 +55,14 @@ def judged(reference: Path, answers: Path) -> dict[str, Any]:
         "last": true[-1].loss,
         "wrong": f"{found.wrong}{ended}" if found.wrong else "",
     }
+
+
+def _error(line: bytes) -> str:
+    """What ended the steps, from the line that a hostile model may have written itself."""
+    try:
+        return str(json.loads(line)["error"])[:_LONGEST]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return "what it wrote cannot be read"
 
 
 def _read(data: bytes, like: Step) -> list[Step]:

@@ -237,6 +237,10 @@ def test_steps_are_written_by_one_process_and_judged_by_another(
     assert judged(reference, out)["wrong"] == wrong
     out.write_bytes(out.read_bytes()[:-1])
     assert f"of {STEPS} steps" in judged(reference, out)["wrong"]
+    for forged in (b"", b"no JSON\n", b"[]\n", b"{}\n", b"[" * 100_000 + b"\n"):
+        out.write_bytes(forged)
+        said = f"it ended after 0 of {STEPS} steps: what it wrote cannot be read"
+        assert judged(reference, out)["wrong"] == said
 
 
 @pytest.mark.parametrize(

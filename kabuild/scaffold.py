@@ -55,7 +55,7 @@ def new_workspace(directory: Path) -> list[Path]:
             hint="choose another path",
         )
     file = directory / WORKSPACE_FILE
-    if file.exists():
+    if os.path.lexists(file):  # a link to nothing, too: it would be written where it leads
         raise UsageError(
             Reason.BAD_FLAG,
             f"{file} exists; nothing was changed",
@@ -63,7 +63,7 @@ def new_workspace(directory: Path) -> list[Path]:
         )
     name = f"name = {quoted(Path(path).name or 'workspace')}\n"
     files = {WORKSPACE_FILE: _WORKSPACE.format(name=name)}
-    if not (directory / ".gitignore").exists():
+    if not os.path.lexists(directory / ".gitignore"):
         files[".gitignore"] = _IGNORED
     return _write(directory, files)
 
@@ -118,7 +118,7 @@ def new_agent(workspace: Path, name: str) -> list[Path]:
         for path, text in _template(workspace, AGENT, (AGENT,)).items()
     }
     for path in files.keys() - {BUILD_FILE}:
-        if (directory / path).exists():
+        if os.path.lexists(directory / path):
             raise UsageError(
                 Reason.BAD_FLAG,
                 f"{directory / path} exists; nothing was changed",

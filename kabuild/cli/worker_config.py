@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -184,7 +185,8 @@ def _write(directory: Path, files: dict[str, str]) -> list[Path]:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for path, text in paths.items():
-            if path.exists() and read_bounded(path, _MOST_BYTES) != text.encode():
+            is_there = os.path.lexists(path)  # a link to nothing, too
+            if is_there and read_bounded(path, _MOST_BYTES) != text.encode():
                 raise UsageError(
                     Reason.BAD_FLAG,
                     f"{path} exists and has other content; nothing was written",

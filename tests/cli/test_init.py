@@ -68,6 +68,23 @@ def test_nothing_is_overwritten(started: CliWorkspace) -> None:
     assert kernel.read_text() == before
 
 
+def test_links_to_nothing_are_not_followed(tmp_path: Path) -> None:
+    """A stranger's directory may have them: what is written would lie elsewhere."""
+    place = CliWorkspace(tmp_path / "given", tmp_path / "store")
+    place.root.mkdir()
+    for name in (".gitignore", "agents/mine.py"):
+        (place.root / name).parent.mkdir(exist_ok=True)
+        (place.root / name).symlink_to(tmp_path / "elsewhere")
+
+    assert place.run("init").code == 0
+    assert "exists; nothing was changed" in place.run("new", "agent", "mine").err
+    (place.root / "WORKSPACE.toml").unlink()
+    (place.root / "WORKSPACE.toml").symlink_to(tmp_path / "elsewhere")
+    assert "exists; nothing was changed" in place.run("init").err
+
+    assert not (tmp_path / "elsewhere").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -240,3 +240,7 @@ def test_files_that_were_changed_are_kept(place: CliWorkspace) -> None:
     assert done.code == 2
     assert "Containerfile.server exists and has other content; nothing was written" in done.err
     assert (changed.read_text(), (files / "compose.yaml").exists()) == ("mine", False)
+    changed.unlink()
+    changed.symlink_to("elsewhere")  # a link to nothing: the text would be written there
+    assert place.run("worker", "config", "compose", "-o", "fleet").code == 2
+    assert not (files / "elsewhere").exists()

@@ -15,6 +15,7 @@ from kabuild.model.action import (
     Limits,
     Literal,
     Name,
+    Output,
     Resources,
     Source,
     Toolchain,
@@ -24,6 +25,8 @@ from kabuild.model.options import Options
 from kabuild.model.platform import CPU_SPEC, PLATFORMS, Platform, PlatformSpec
 from kabuild.model.target import Target
 from kabuild.rule.provider import Provider
+
+_ARTIFACTS = (Source, Output, Literal)
 
 P = TypeVar("P", bound=Provider)
 Lookup = Callable[[Label], Mapping[type[Provider], Provider]]
@@ -186,7 +189,11 @@ class Context:
 
         ``inputs`` maps paths below the working directory to artifacts; ``outputs`` are paths below
         ``out/``. ``platform`` replaces the build's if other properties can change the result.
+        Raises ``TypeError`` for an input of another type, such as an attribute that is not given.
         """
+        for path, item in inputs.items():
+            if not isinstance(item, _ARTIFACTS):
+                raise TypeError(f"the input '{path}' is {item!r}, not a source, output or literal")
         action = Action(
             label=self.label.sub(part) if part else self.label,
             argv=argv,

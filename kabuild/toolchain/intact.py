@@ -36,7 +36,8 @@ class InstalledFiles:
 
     A file is read only if its status is newer than that of its RECORD, which installers write last:
     programs cannot set that time, so an edited file looks new. A copy of an environment with edited
-    files looks whole; only ``verification`` reads everything.
+    files looks whole; only ``verification`` reads everything. A missing file is none: images leave
+    out tests and headers, and what imports a module that is gone fails.
 
     Attributes:
         digest: of a file; a caller may remember it by status.
@@ -83,8 +84,10 @@ class InstalledFiles:
             try:
                 if path.stat().st_ctime_ns > since and _said(self.digest(path)) != wanted:
                     yield f"{name}: changed"
-            except OSError:
-                yield f"{name}: missing"
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                yield f"{name}: {error.strerror}"
 
 
 def recorded_files(distribution: InstalledDistribution) -> Iterator[tuple[str, str]]:

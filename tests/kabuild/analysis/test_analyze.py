@@ -251,12 +251,20 @@ RULE = Rule(kind="odd", doc="x", implement=implement, subtargets=("x",), gates=(
             attrs={{"dims": attr.table("x")}})
 """
 ACTION = "argv=(), inputs={}, outputs=(), mnemonic='x'"
+NOT_GIVEN = f"ctx.action('x', {ACTION})".replace("{}", "{'a.py': ctx.attrs['dims']}")
 
 
 @pytest.mark.parametrize(
     ("body", "kind", "reason", "where", "message"),
     [
         ("1 / 0", LoadError, Reason.BAD_RULE, "rule.py:5", "ZeroDivisionError"),
+        (
+            NOT_GIVEN,
+            LoadError,
+            Reason.BAD_RULE,
+            "rule.py:5",
+            "TypeError: the input 'a.py' is {'n': 1}, not a source",
+        ),
         (f"ctx.action('y', {ACTION})", LoadError, Reason.BAD_RULE, "rule.py", "//a:t.y, which"),
         (f"ctx.action('perf', {ACTION})", LoadError, Reason.BAD_RULE, "rule.py", "is no gate"),
         (f"ctx.gate('x', {ACTION})", LoadError, Reason.BAD_RULE, "rule.py", "is a gate"),

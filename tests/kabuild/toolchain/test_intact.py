@@ -91,13 +91,10 @@ def test_an_edited_file_is_drift_and_is_named(torch: Path, site: Path, kind: str
     assert reader.read == ["a.py"]
 
 
-def test_a_removed_file_is_drift(torch: Path, site: Path) -> None:
+def test_images_may_leave_files_out(torch: Path, site: Path) -> None:
     (torch / "b,c.py").unlink()
 
-    with pytest.raises(DriftError) as caught:
-        InstalledFiles(hash_file)(toolchain(site))
-
-    assert caught.value.hint.startswith("torch/b,c.py: missing\n")
+    InstalledFiles(hash_file)(toolchain(site))
 
 
 def test_a_copy_with_the_same_content_is_whole(torch: Path, site: Path) -> None:

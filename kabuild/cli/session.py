@@ -14,13 +14,13 @@ from pathlib import Path
 import click
 
 from kabuild.base.clock import SystemClock
-from kabuild.base.errors import ExitCode, StoreError
+from kabuild.base.errors import StoreError
 from kabuild.base.fs import appending, atomic_write
 from kabuild.base.own_files import write_own
 from kabuild.base.printing import in_line, marked
 from kabuild.base.version import __version__
 from kabuild.builder import Builder
-from kabuild.cli.interrupts import heeded
+from kabuild.cli.interrupts import heeded, say_interrupted
 from kabuild.cli.null_build import style
 from kabuild.cli.outputs import check_outputs
 from kabuild.cli.presentation import PresentationFlags
@@ -120,7 +120,7 @@ def interruptible() -> Iterator[threading.Event]:
 
     def on_signal(_: int, __: object) -> None:
         if stop.is_set():
-            os._exit(int(ExitCode.INTERRUPTED))
+            os._exit(say_interrupted())  # it may come before the line below was written
         stop.set()
         with suppress(OSError):  # a closed terminal, which is why SIGHUP came
             os.write(2, b"\ninterrupted: stopping; once more to stop at once\n")

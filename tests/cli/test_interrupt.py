@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -237,3 +238,20 @@ def test_a_closed_terminal_stops_nothing_under_nohup(workspace: CliWorkspace) ->
 
     assert done.returncode != 8, "it went on, and did not find click"
     assert "interrupted" not in done.stderr
+
+
+TWICE_AT_ONCE = """
+import os, signal
+from kabuild.cli.session import interruptible
+with interruptible() as stop:
+    first = stop.set
+    stop.set = lambda: (first(), os.kill(os.getpid(), signal.SIGTERM))
+    os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+def test_two_signals_at_once_are_not_silent() -> None:
+    argv = [sys.executable, "-c", TWICE_AT_ONCE]
+    ran = subprocess.run(argv, capture_output=True, text=True, check=False)
+
+    assert (ran.returncode, ran.stderr) == (8, "interrupted\n")

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import site
@@ -13,6 +12,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from kabuild.base.bounded_json import bounded_json
 
 _SUFFIX = ".dist-info"
 _REQUIRED = re.compile(r"^Requires-Dist:\s*([A-Za-z0-9][A-Za-z0-9._-]*)([^\n]*)", re.MULTILINE)
@@ -46,7 +47,7 @@ class InstalledDistribution:
     def is_editable(self) -> bool:
         """Whether its code is elsewhere, in a directory that no RECORD lists."""
         try:
-            told = json.loads((self.info / "direct_url.json").read_bytes())
+            told = bounded_json((self.info / "direct_url.json").read_bytes())
             return bool(told["dir_info"]["editable"])
         except (OSError, ValueError, LookupError, TypeError):
             return False

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import csv
-import json
 import shlex
 import sys
 import threading
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kabuild.base.bounded_json import bounded_json
 from kabuild.base.errors import DriftError, Reason
 from kabuild.model.action import Toolchain
 from kabuild.model.digest import Digest
@@ -110,7 +110,7 @@ def _said(digest: Digest) -> str:
 
 def _names(fingerprint: bytes) -> list[str]:
     """The distributions that a fingerprint names; none if it is not of distributions."""
-    value = json.loads(fingerprint)
+    value = bounded_json(fingerprint)
     if not isinstance(value, dict):
         return []
     items = {"environment": value.get("distributions", ()), "distribution": (value,)}

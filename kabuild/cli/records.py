@@ -20,9 +20,9 @@ from kabuild.cli.options import argument, flag, takes
 from kabuild.cli.presentation import JsonFlags
 from kabuild.cli.types import InputPath, unwritable
 from kabuild.loading import find_workspace, load_workspace
-from kabuild.report.records import Of, Record, Time, records, versions
+from kabuild.report.records import Of, Record, Time, versions
 from kabuild.report.records_file import document, read_records, to_json, write_records
-from kabuild.report.site.listed import SHORT, Listed
+from kabuild.report.site.listed import SHORT, Listed, confirmed_records, published_records
 from kabuild.report.table import text_table
 from kabuild.report.times import nanoseconds
 from kabuild.store import Store
@@ -122,19 +122,10 @@ class _Changed:
     """The records after some bundles."""
 
     def __init__(self, held: Sequence[Record], items: Sequence[Listed], date: str) -> None:
-        evaluations = [item.evaluation for item in items]
-        by_digest = {item.digest: item for item in items}
         self._held = {record.of: record for record in held}
         self._foreign = {item.digest: (item.source, item.foreign) for item in items if item.foreign}
-        self.records = records(
-            evaluations,
-            lambda one, result: by_digest[one.digest].confirmed(result),
-            held=held,
-            date=date,
-        )
-        self._published = records(
-            evaluations, lambda one, result: by_digest[one.digest].published(result), held=held
-        )
+        self.records = confirmed_records(items, held, date)
+        self._published = published_records(items, held)
 
     @property
     def broken(self) -> list[Record]:

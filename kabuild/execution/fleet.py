@@ -41,9 +41,9 @@ from kabuild.model.result import ActionResult
 from kabuild.remote.execution_messages import Answer, Code, WorkerResult
 from kabuild.remote.signing import Distrust, TrustedKeys
 from kabuild.remote.timeouts import Timeouts
-from kabuild.store.action_cache import blobs_of, decode
+from kabuild.store.action_cache import blobs_of
 from kabuild.store.result_closure import trees_named_by
-from kabuild.store.storable import check_result
+from kabuild.store.storable import decode_foreign
 from kabuild.store.store import Store
 from kabuild.store.trees import MOST_MESSAGE, parse_tree
 
@@ -280,12 +280,11 @@ class Fleet:
         try:
             trees = trees_named_by(said)
             self._fetch(trees)
-            result = decode(said, cas)
-            if result is None:
-                raise LostError("a tree of its outputs")
-            check_result(result)
+            result = decode_foreign(said, cas)
         except ValueError as error:
             raise _unreadable(error) from None
+        if result is None:
+            raise LostError("a tree of its outputs")
         self._fetch([*blobs_of(result)])
         return result, fault
 

@@ -26,9 +26,9 @@ from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult
 from kabuild.remote.loss import Loss
 from kabuild.remote.signing import Distrust, Signer, TrustedKeys
-from kabuild.store.action_cache import blobs_of, decode, encode
+from kabuild.store.action_cache import blobs_of, encode
 from kabuild.store.result_closure import trees_named_by
-from kabuild.store.storable import check_result
+from kabuild.store.storable import decode_foreign
 from kabuild.store.store import Store
 
 if TYPE_CHECKING:
@@ -202,9 +202,7 @@ class SharedCache:
     def _decoded(self, entry: bytes) -> ActionResult | None:
         """The result in a statement; None if no build would cache it."""
         try:
-            result = decode(entry, self._store.cas)
-            if result is not None:
-                check_result(result)
+            result = decode_foreign(entry, self._store.cas)
         except ValueError:
             result = None
         if result is None or result.exit_code:

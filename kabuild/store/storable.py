@@ -29,6 +29,17 @@ def storable(result: ActionResult, cas: Cas, *, ended: float) -> bytes:
     return entry
 
 
+def decode_foreign(entry: bytes, cas: Cas) -> ActionResult | None:
+    """A result that another machine stored; None if ``cas`` lacks a tree of its outputs.
+
+    Raises ``ValueError`` for one that no run of an action has.
+    """
+    result = decode(entry, cas)
+    if result is not None:
+        check_result(result)
+    return result
+
+
 def check_result(result: ActionResult) -> None:
     """Raise ``ValueError`` for a result that no run of an action has."""
     if result.seconds < 0:

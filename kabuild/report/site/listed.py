@@ -10,7 +10,7 @@ from typing import Any
 from kabuild.model.task_result import TaskResult
 from kabuild.report.beside import named_apart
 from kabuild.report.evaluation import Evaluation, agent_name
-from kabuild.report.records import machine_of
+from kabuild.report.records import Record, machine_of, records
 from kabuild.report.replays import Replay
 from kabuild.report.site.addresses import slug
 
@@ -74,6 +74,24 @@ class Listed:
     def published(self, result: TaskResult) -> Sequence[Mapping[str, Any]]:
         """The timed configs of ``result``: confirmed if they are, else as they are claimed."""
         return self.confirmed(result) or result.cases
+
+
+def confirmed_records(
+    items: Sequence[Listed], held: Sequence[Record] = (), date: str = ""
+) -> list[Record]:
+    """The records of bundles in the order of publication: only what replays confirm."""
+    known = {item.digest: item for item in items}
+    evaluations = [item.evaluation for item in items]
+    return records(
+        evaluations, lambda one, result: known[one.digest].confirmed(result), held=held, date=date
+    )
+
+
+def published_records(items: Sequence[Listed], held: Sequence[Record] = ()) -> list[Record]:
+    """The same if what is published without a replay counted, too."""
+    known = {item.digest: item for item in items}
+    evaluations = [item.evaluation for item in items]
+    return records(evaluations, lambda one, result: known[one.digest].published(result), held=held)
 
 
 def listed_once(items: Sequence[Listed]) -> list[Listed]:

@@ -18,7 +18,7 @@ from kabuild.report.page.environment import environment
 from kabuild.report.page.history import histories
 from kabuild.report.page.panels import fast_curves, panel, task_plots
 from kabuild.report.page.roofs import Machine, machines
-from kabuild.report.records import Record, records, versions
+from kabuild.report.records import Record, versions
 from kabuild.report.site.addresses import (
     DATA,
     INDEX,
@@ -29,7 +29,7 @@ from kabuild.report.site.addresses import (
     slug,
     task_page,
 )
-from kabuild.report.site.listed import SHORT, Listed
+from kabuild.report.site.listed import SHORT, Listed, confirmed_records, published_records
 from kabuild.report.site.standings import Standing, standings
 
 Columns = Sequence[Sequence[Entry]]
@@ -205,14 +205,8 @@ class Pages:
 
     @cached_property
     def _holders(self) -> list[Holder]:
-        by_digest = {item.digest: item for item in self._items}
-        counted = records(
-            self._evaluations, lambda one, result: by_digest[one.digest].confirmed(result)
-        )
-        best = records(
-            self._evaluations, lambda one, result: by_digest[one.digest].published(result)
-        )
-        held = {one.of: one for one in counted}
+        best = published_records(self._items)
+        held = {one.of: one for one in confirmed_records(self._items)}
         known = versions(one.best for one in best)
         return [Holder(one, held.get(one.of), known[one.of]) for one in best]
 

@@ -59,7 +59,7 @@ def _write_once(path: Path, data: bytes) -> None:
 
 
 def _sweep(directory: Path, begins: str) -> None:
-    """Remove temporary files that nobody writes any more: their writers hold locks."""
+    """Remove the temporary files that are not locked: whoever wrote them is gone."""
     with os.scandir(directory) as entries:
         left = [e.path for e in entries if e.name.startswith(begins) and e.name.endswith(_ENDS)]
     for path in left:

@@ -1,4 +1,4 @@
-"""What a task asks of a kernel, as a bundle tells it: times of other tasks are no rivals."""
+"""A digest of what a task asks of a kernel, by a bundle alone: only times of one digest compete."""
 
 from __future__ import annotations
 

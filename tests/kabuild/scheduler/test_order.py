@@ -25,7 +25,7 @@ def test_the_longest_path_goes_first() -> None:
 
 
 def test_a_task_that_has_a_device_goes_on_before_others_begin() -> None:
-    """The longest chains are those of all the baselines; nobody wants these first."""
+    """By the longest chain alone, the baselines of all tasks would come before any verdict."""
     world = World()
     on_device = Resources(lease="gpu")
     actions: list[Action] = []

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
 import torch
 from judging_doubles import REFERENCE, Doubles, write_spec
+from torch import Tensor
 
 from correctness import gate as correctness  # isort: skip
 from truth.oracle import Moved, Oracle  # isort: skip
+from truth.rounding import Rounding  # isort: skip
 from base.spec import parse_spec  # isort: skip
 
 
@@ -100,3 +105,83 @@ def test_the_movement_of_all_outputs_is_computed_once(tmp_path, monkeypatch):
 
     assert [moved.by_inputs, moved.by_steps] * 2 == [{"y": "sensitivity"}, {"y": "rounding"}] * 2
     assert asked == ["sensitivity", "rounding"]
+
+
+def moved_by_rounding(made: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Whether float32 moves each element of what is made of ``x``, in any of some tries."""
+    found = torch.zeros(made(x).shape, dtype=torch.bool)
+    for seed in range(20):
+        with Rounding(torch.float32, seed):
+            result = made(x.clone())
+        found |= result != made(x)
+    return found
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda x: torch.arange(64.0),
+        lambda x: torch.arange(64).float() * 2.0 + 1.0,
+        lambda x: (torch.arange(64.0) - 3.0).clamp(0.0, 60.0).neg().abs(),
+        lambda x: torch.where(x > 0, torch.arange(64.0), torch.zeros(64)),
+        lambda x: torch.minimum(torch.arange(64.0), torch.full((64,), 7.0)),
+        lambda x: x.gather(0, torch.arange(63, -1, -1)),
+        lambda x: x[torch.arange(64)],
+        lambda x: torch.cat([x, x]).view(2, 64)[1].clone(),
+        lambda x: x.sort().values,
+        lambda x: x.topk(5).values,
+        lambda x: (x * 3.0).floor(),
+        lambda x: x.half().float(),
+        lambda x: x.tril() if x.dim() > 1 else x.flip(0).roll(1),
+        lambda x: torch.scatter(x, 0, torch.arange(4), 9.0),
+    ],
+)
+def test_what_no_program_rounds_is_not_moved(made):
+    """Else a row's number is another row's, and any result is near enough."""
+    x = torch.linspace(-4.0, 4.0, 64) + 0.01
+
+    assert not moved_by_rounding(made, x).any()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda x: x + 0.3,
+        lambda x: x * 3.0,
+        lambda x: x.double().float(),
+        lambda x: x.sum().expand(64) + 0.0,
+        lambda x: x.amax().expand(64) + 0.0,
+        lambda x: x.clamp(-1.0, 0.5),
+        lambda x: torch.where(x > 0, x, -x),
+        lambda x: torch.full((64,), 16777217.0) * 3.0,
+        lambda x: torch.full((64,), 10.0).add(torch.full((64,), 10.0), alpha=0.1),
+        lambda x: torch.full((64,), 9.0) / 3.0,
+        lambda x: torch.full((64,), 9.0).sqrt(),
+    ],
+)
+def test_what_some_program_rounds_is_moved(made):
+    """Also where this one happens to be exact: another may multiply by a third."""
+    x = torch.linspace(-4.0, 4.0, 64) + 0.01
+
+    assert moved_by_rounding(made, x).float().mean() > 0.9
+
+
+NEAREST = REFERENCE.replace(
+    "torch.softmax(x * scale, dim=-1)",
+    "x[:, ((torch.arange(x.shape[1], dtype=x.dtype) * 2.0 + 1.0).clamp(0.0, x.shape[1] - 1.0)"
+    ").long()]",
+)
+
+
+def nearest(x, y, **_):
+    y.copy_(x[:, (torch.arange(x.shape[1]) * 2 + 1).clamp(max=x.shape[1] - 1)])
+
+
+def one_before(x, y, **_):
+    nearest(x, y)
+    y[:, 5] = x[:, 10]
+
+
+def test_a_reference_that_computes_indices_is_as_strict_as_any(tmp_path):
+    assert judge(tmp_path, nearest, nearest, reference=NEAREST).outcome == "PASS"
+    assert judge(tmp_path, one_before, nearest, reference=NEAREST).reason == "WRONG_RESULT"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -9,14 +10,35 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from truth.dispatch import UncompiledMode
+from truth.precision import is_coarser
 
 _STEPS = 2.0  # roundings vary in size, since equal ones would cancel in a difference
+_EXACT_NAMES = """
+    arange eye full ones zeros scalar_tensor
+    ceil floor round trunc
+    kthvalue median mode sort topk
+    cat clone constant_pad_nd embedding flip gather index index_select masked_select repeat roll
+    scatter.src scatter.value select_scatter slice_scatter stack take tril triu
+"""
+_EXACT = frozenset(f"aten::{name}" for name in _EXACT_NAMES.split())
+"""Operations whose results no program rounds: constants, whole numbers, choices, and copies.
+
+Not ``amax``, ``clamp`` or ``where``: kernels often scale what these choose from, as for ``exp2``.
+"""
+_EXACT_OF_INTEGERS = frozenset(
+    f"aten::{name}"
+    for name in ("abs", "add", "clamp", "maximum", "minimum", "mul", "neg", "rsub", "sub", "where")
+)
+_CONVERSION = "aten::_to_copy"
 
 
 class Rounding(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has no types
     """Moves each new tensor of ``dtype`` that PyTorch computes by up to two roundings, up or down.
 
-    Views and updates in place stay as they are; so does a result that is a part of a complex one.
+    What every program has exactly stays as it is, so that the number of a row is still that row's,
+    and a copy of a value still equal to it: results of ``_EXACT``, those of ``_EXACT_OF_INTEGERS``
+    that are made of integers, and values of a narrower dtype. So do views, updates in place, and a
+    result that is a part of a complex one.
     """
 
     def __init__(self, dtype: torch.dtype, seed: int) -> None:
@@ -28,15 +50,23 @@ class Rounding(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        made = function(*args, **(kwargs or {}))
-        if any(result.alias_info is not None for result in function._schema.returns):  # noqa: SLF001
+        kwargs = kwargs or {}
+        made = function(*args, **kwargs)
+        schema = function._schema  # noqa: SLF001
+        if any(result.alias_info is not None for result in schema.returns):
+            return made
+        name = schema.name
+        if name in _EXACT or f"{name}.{schema.overload_name}" in _EXACT:
+            return made
+        if name == _CONVERSION and not is_coarser(self._dtype, args[0].dtype):
             return made
         for item in tree_leaves(made):
             if isinstance(item, Tensor) and item.dtype == self._dtype:
-                self._move(item)
+                operands = (*args, *kwargs.values())
+                self._move(item, _integers(item, operands) if name in _EXACT_OF_INTEGERS else None)
         return made
 
-    def _move(self, tensor: Tensor) -> None:
+    def _move(self, tensor: Tensor, exact: Tensor | None) -> None:
         step = torch.finfo(self._dtype).eps
         generator = self._generators.get(tensor.device)
         if generator is None:
@@ -45,4 +75,17 @@ class Rounding(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has 
         factor = torch.empty_like(tensor).uniform_(
             -_STEPS * step, _STEPS * step, generator=generator
         )
+        if exact is not None:
+            factor.masked_fill_(exact, 0.0)
         tensor.mul_(factor.add_(1.0))
+
+
+def _integers(result: Tensor, operands: tuple[Any, ...]) -> Tensor:
+    """Which elements of a result are integers, made of integers, and small enough to be exact."""
+    exact = (result == result.trunc()) & (result.abs() < 1.0 / torch.finfo(result.dtype).eps)
+    for operand in operands:
+        if isinstance(operand, float):
+            exact &= operand.is_integer() or math.isinf(operand)
+        elif isinstance(operand, Tensor) and operand.is_floating_point():
+            exact &= operand == operand.trunc()
+    return exact

@@ -279,6 +279,7 @@ def _timing(workplace: Workplace, label: str) -> dict[str, Any]:
         "baselines": samples.get("baselines", {}),
         "as_one_graph_ns": samples.get("graphs", {}),
         "device": samples.get("device", []),
+        "phases": samples.get("seconds", {}),
         "processes_ns": {
             config: {side: [_per_call(p) for p in found] for side, found in sides.items()}
             for config, sides in samples.get("configs", {}).items()

@@ -1,7 +1,7 @@
 """From a model to faster kernels in it: what Amdahl's law predicts beside what is measured.
 
-The models are examples of ``tasks/models`` in sizes that fill a device. Kernels for their parts lie
-below ``model``, in Triton.
+The models are examples of ``tasks/models`` in sizes that fill a device, for inference. Kernels for
+their parts lie below ``model``, in Triton, without backward passes.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Sized:
     constants: Mapping[str, object] = field(hash=False)
 
     def text(self) -> str:
-        """The model file. Raises ValueError where the example has no such constant."""
+        """The model file, without a loss. Raises ValueError for constants that it has not."""
         text = (ROOT / "tasks/models" / self.example).read_text()
         for name, value in self.constants.items():
             text, count = re.subn(rf"(?m)^{name} = .*$", f"{name} = {value}", text)
             if count != 1:
                 raise ValueError(f"{self.example} has {count} constants {name}")
-        return text
+        return text.partition("\n\n\ndef loss(")[0] + "\n"
 
     def kernels(self) -> dict[str, Path]:
         """Our kernels by part."""
@@ -125,7 +125,9 @@ def _steps(workplace: Workplace, model: Sized) -> Iterator[tuple[str, Any]]:
         solution.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(model.kernels()[name], solution)
     ran = _model(workplace, "verify", directory, "--noleave_out")
-    yield "verify", verified(ran)
+    label = f"{PACKAGES}/{model.name}/whole:whole.perf"
+    phases = workplace.read(label, "samples.json").get("seconds", {})
+    yield "verify", {**verified(ran), "phases": phases}
 
 
 def _model(workplace: Workplace, command: str, path: Path, *flags: str) -> Ran:

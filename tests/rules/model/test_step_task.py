@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+import torch
 
 ROOT = Path(__file__).parents[3]
 sys.path[:0] = [str(ROOT / "rules/model/tools"), str(ROOT / "rules/imports/tools")]
@@ -117,3 +119,22 @@ def test_dense_gradients_of_an_embedding_are_results(tmp_path: Path) -> None:
     found = step(tmp_path, "self.e = nn.Embedding(3, 4)", "self.e(torch.arange(3))")
 
     assert found["outputs"]["d_e_weight"] == "T[3, 4]"
+
+
+def test_a_model_without_a_gradient_says_of_which_weight(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel without a backward pass is the usual cause."""
+    text = MODEL.format(more="pass", used="0")
+    (tmp_path / "model.py").write_text(text)
+    made = step_task(load(tmp_path / "model.py"), text, "net")
+    assert made is not None
+    candidate, adapter = ModuleType("candidate"), ModuleType("adapter")
+    exec(
+        text.replace("x * self.a.b", "x * self.a.b.detach() + x.requires_grad_()"), vars(candidate)
+    )
+    monkeypatch.setitem(sys.modules, "candidate", candidate)
+    exec(made["adapter"], vars(adapter))
+
+    with pytest.raises(RuntimeError, match=r"'a\.b' gets no gradient: a kernel without a backward"):
+        adapter.training_step()(torch.ones(3, 4))

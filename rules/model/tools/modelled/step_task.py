@@ -39,6 +39,12 @@ class _Step(_torch.nn.Module):
             found = loss(self.model(*arguments), *arguments)
             found.backward()
         parameters = dict(self.model.named_parameters())
+        for name in _LEARN:
+            if parameters[name].grad is None:
+                raise RuntimeError(
+                    f"{{name!r}} gets no gradient: a kernel without a backward pass detaches it. "
+                    "A model's file without loss() is not trained"
+                )
         return found.detach(), *(parameters[name].grad for name in _LEARN)
 
 

@@ -4,6 +4,7 @@ modelled time.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -19,6 +20,8 @@ _MOST_KERNELS = 5
 _HEAD = ("line", "kernel", "access", "memory", "bytes", "requests", "lanes", "counted")
 _NUMBERS = frozenset({4, 5, 6})
 _MOST_NAME = 32
+_MANY_LOADS, _UNEVEN = 16, 4
+"""Loads of one thread, and how many times the mean they are, that are worth a line."""
 _SECTOR = 32
 """Bytes of global memory that move at once."""
 
@@ -116,7 +119,8 @@ def _call(call: Mapping[str, Any], warp: int) -> list[str]:
         )
         lines.append(f"  incomplete: {why}")
     lines += [f"  {_launch(launch)}" for launch in call["launches"][:_MOST_KERNELS]]
-    lines += [f"  {line}" for line in (*_traffic(call), *_arithmetic(call["arithmetic"]))]
+    told = (*_traffic(call), *_arithmetic(call["arithmetic"]), *_uneven(call))
+    lines += [f"  {line}" for line in told]
     counted = [access for access in call["accesses"] if f"warp{warp}" in access]
     if len(counted) < len(call["accesses"]):
         lines.append(f"  not counted for warps of {warp}: the kernel ran with waves of 32")
@@ -207,6 +211,25 @@ def _arithmetic(arithmetic: Sequence[Mapping[str, Any]]) -> Iterable[str]:
     if not kinds:
         return
     yield f"counted: {', '.join(f'{count:,} {kind}' for kind, count in kinds.most_common())}"
+
+
+def _uneven(call: Mapping[str, Any]) -> Iterable[str]:
+    """Kernels of which one thread loads far more than most: the others wait for it at the end."""
+    for launch in call["launches"]:
+        most = launch["loads_most_of_thread"] or 0
+        made = sum(
+            access["warp32"]["lanes"]
+            for access in call["accesses"]
+            if access["kernel"] == launch["kernel"]
+            and access["space"] == "global"
+            and access["operation"] != "store"
+        )
+        threads = launch["count"] * math.prod((*launch["grid"], *launch["block"]))
+        if most >= _MANY_LOADS and most * threads >= _UNEVEN * made:
+            yield (
+                f"{_short(launch['kernel'])}: the busiest thread makes {most:,} loads, "
+                f"{most * threads / made:.1f} times the mean"
+            )
 
 
 def _branches(branches: Iterable[Mapping[str, Any]], width: str) -> Iterable[str]:

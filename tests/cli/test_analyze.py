@@ -16,6 +16,11 @@ from .conftest import KERNEL, declare
 
 LINE = "if (i < n) y[i] = 2.0f * x[i];"
 STRIDED = KERNEL.replace(LINE, "if (i < n) y[i] = 2.0f * x[i / 32 + i % 32 * (n / 32)];")
+UNEVEN = KERNEL.replace(
+    LINE,
+    f"{LINE}\n  float sum = 0.0f;\n  for (int k = 0; i == 0 && k < n; ++k) sum += x[k];\n"
+    "  if (i == 0) y[0] += 0.0f * sum;",
+)
 GIVES_UP = KERNEL.replace("return hipGetLastError();", "return hipErrorNotSupported;")
 EDITS = {
     "right": KERNEL,
@@ -71,6 +76,7 @@ def test_it_counts_by_line(analyzed: Ran) -> None:
     (launch,) = call["launches"]
     assert (launch["sectors_read"], launch["sectors_written"], call["flops"]) == (131, 131, 1048)
     assert (launch["sectors_read_by_blocks"], launch["sectors_most_of_block"]) == (131, 64)
+    assert launch["loads_most_of_thread"] == 1
     (doubled,) = [one for one in call["arithmetic"] if one["kind"] != "integer"]
     assert (doubled["kind"], doubled["line"], doubled["operations"]) == ("f32", 5, 1048)
     (branch,) = call["branches"]
@@ -118,6 +124,14 @@ def test_people_see_a_table_and_sentences(workspace: CliWorkspace) -> None:
     assert "computes 1,048 operations by the task's declaration: 0.12 for each" in ran.out
     assert "double.hip:5: branch of twice, warps part 1 of 40 times" in ran.out
     assert "1. double.hip:5: loads of 'x' move" in ran.out
+
+
+def test_a_thread_that_loads_far_more_than_most_is_told(workspace: CliWorkspace) -> None:
+    (workspace.root / "uneven.hip").write_text(UNEVEN)
+
+    ran = workspace.run("analyze", "//right", "--solution=uneven.hip")
+
+    assert "twice: the busiest thread makes 1,050 loads, 640.9 times the mean" in ran.out
 
 
 def test_a_solution_is_analyzed(workspace: CliWorkspace, tmp_path: Path) -> None:

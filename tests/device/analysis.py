@@ -23,13 +23,13 @@ import nsight
 from base.program import Config
 from base.seeds import Seeds
 from base.spec import Spec, config_name, parse_spec
+from differences import summary
 from nsight import Profiled
 from workplace import PLATFORM, Workplace
 
 _PROGRAM = Path(__file__).with_name("profiled.py")
 _GATE = "analyze"
 _CALLS_AT_ONCE = 24
-_CLOSE = 0.05
 _ALIGNMENT = 256
 _GLOBAL, _SHARED = "l1tex__t_{what}_pipe_lsu_mem_global_op_{op}.sum", "mem_shared_op_{op}.sum"
 _OPERATIONS = {"load": ("ld",), "store": ("st",), "atomic": ("atom", "red")}
@@ -338,20 +338,3 @@ def _sum(launches: Sequence[Profiled], names: Sequence[str]) -> float | None:
         launch.counters[name] for launch in launches for name in names if name in launch.counters
     ]
     return sum(values) if values else None
-
-
-def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """By figure: in how many rows both sides are close, and in which they are not."""
-    found: dict[str, Any] = {}
-    for row in rows:
-        for name, figure in row["figures"].items():
-            if figure["device"] is None:
-                continue
-            entry = found.setdefault(name, {"rows": 0, "within_5_percent": 0, "apart": []})
-            entry["rows"] += 1
-            difference = figure["difference"]
-            if difference is not None and abs(difference) <= _CLOSE:
-                entry["within_5_percent"] += 1
-            else:
-                entry["apart"].append([row["kernel"], row["config"], row["launch"], difference])
-    return found

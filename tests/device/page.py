@@ -15,6 +15,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import differences
 import runs
 from clock_page import between_machines, clock
 from tables import short, spread, table
@@ -289,28 +290,28 @@ _SEVERAL = 2
 
 
 def _analysis(stages: Stages) -> str:
-    """How the counts of ``kabuild analyze`` agree with a profiler's."""
-    apart: dict[str, list[float]] = {}
-    for row in stages["analysis"]["rows"]:
-        for name, figure in row["figures"].items():
-            if figure["difference"] is not None:
-                apart.setdefault(name, []).append(abs(figure["difference"]))
-    rows = [
-        [name, str(len(found)), *(str(sum(one <= most for one in found)) for most in _NEAR)]
-        for name, found in sorted(apart.items())
-    ]
-    kernels = {(row["kernel"], row["config"]) for row in stages["analysis"]["rows"]}
+    """How the counts of ``kabuild analyze`` agree with a profiler's, and why they do not."""
+    rows = stages["analysis"]["rows"]
+    told = differences.summary(rows)
+    calls = {(row["kernel"], row["config"]) for row in rows}
+    kernels = {name for name, _ in calls}
     said = (
-        f"What `kabuild analyze` counts on a CPU, for warps of 32 lanes, beside what Nsight "
-        f"Compute counts of the same calls: {len(kernels)} calls of "
-        f"{len({name for name, _ in kernels})} kernels, small configs. Each launch is compared "
-        "by itself."
+        "What `kabuild analyze` counts on a CPU, for warps of 32 lanes, beside what Nsight Compute "
+        f"counts of the same calls: {len(calls)} calls of {len(kernels)} kernels, small configs. "
+        "Each launch is compared by itself."
     )
-    head = ("figure", "launches", "within 5 %", "within 20 %")
-    return "## Counts without a GPU\n\n" + said + "\n\n" + table(head, rows)
-
-
-_NEAR = (0.05, 0.2)
+    causes = "\n".join(f"- *{cause}*: {what}" for cause, what in differences.CAUSES.items())
+    table_rows = [
+        [name, str(one["rows"]), *(str(one["causes"].get(c, "-")) for c in differences.CAUSES)]
+        for name, one in sorted(told.items())
+    ]
+    left = sorted(
+        {(name, kernel) for name, one in told.items() for kernel, *_ in one["unexplained"]}
+    )
+    listed = "; ".join(f"{name} of `{kernel}`" for name, kernel in left)
+    parts = ["## Counts without a GPU", said, causes]
+    parts += [table(("figure", "launches", *differences.CAUSES), table_rows)]
+    return "\n\n".join([*parts, *([f"Unexplained: {listed}."] if left else [])])
 
 
 def _gates(task: Any) -> Iterable[Any]:

@@ -14,7 +14,8 @@ import analysis
 import counted
 import nsight
 import pytest
-from analysis import assigned, batches, calls, rows_of, summary
+from analysis import assigned, batches, calls, rows_of
+from differences import cause, summary
 from evaluate import Evaluation
 from nsight import Profiled, ProfilerError
 from profiled import Device, call
@@ -153,8 +154,9 @@ def test_both_sides_are_compared_launch_by_launch() -> None:
     assert "shared load passes" not in second["figures"]
     assert "branches of warps divergent" not in second["figures"]
     told = summary([first, second])
-    assert told["global load requests"] == {"rows": 2, "within_5_percent": 2, "apart": []}
-    assert told["global load sectors"]["apart"] == [["scaled", "f32 n=512", "a", -0.2]]
+    close = {"rows": 2, "causes": {"close": 2}, "unexplained": []}
+    assert told["global load requests"] == close
+    assert told["global load sectors"]["unexplained"] == [["scaled", "f32 n=512", "a", -0.2]]
 
 
 def test_launches_that_cannot_be_paired_are_compared_together() -> None:
@@ -177,7 +179,38 @@ def test_what_one_side_alone_has_is_apart() -> None:
     rows = list(rows_of(one, [profiled("a"), profiled("b", {LOADS: 0, SECTORS: 0})], {}))
 
     assert rows[0]["figures"]["global load requests"]["device"] is None
-    assert summary(rows)["global load requests"]["apart"] == [["scaled", "f32 n=512", "b<T>", None]]
+    assert summary(rows)["global load requests"]["causes"] == {"merged": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "cpu", "device", "requests", "why"),
+    [
+        ("global load sectors", 100, 104, (10, 20), "close"),
+        ("memory at least read bytes", 1000, 1200, None, "close"),
+        ("memory at least read bytes", 1000, 30_000, None, "little"),
+        ("memory at least read bytes", 1000, 90_000, None, "unexplained"),
+        ("memory at least read bytes", 90_000, 1000, None, "unexplained"),
+        ("branches of warps divergent", 9, 3, None, "predicated"),
+        ("branches of warps divergent", 3, 9, None, "unexplained"),
+        ("global load sectors", 40, 10, (10, 5), "merged"),
+        ("global store sectors", 10, 40, (10, 40), "split"),
+        ("shared load requests", 16, 68, (16, 68), "idle"),
+        ("global load sectors", 40, 10, (10, 10), "unexplained"),
+    ],
+)
+def test_differences_have_causes(
+    name: str, cpu: int, device: int, requests: tuple[int, int] | None, why: str
+) -> None:
+    def figure(one: int, other: int) -> dict[str, Any]:
+        return {"cpu": one, "device": other, "difference": (one - other) / other}
+
+    figures = {name: figure(cpu, device)}
+    if requests:
+        figures[" ".join([*name.split()[:2], "requests"])] = figure(*requests)
+
+    assert cause({"figures": figures, "same_grid": True}, name) == why
+    if why != "close":
+        assert cause({"figures": figures, "same_grid": False}, name) == "grid"
 
 
 def test_calls_that_were_not_counted_whole_are_left_out() -> None:

@@ -23,6 +23,8 @@ def call(blocks: int, *, threads: int = 256, sectors: int = 1000, loads: int = 0
         "sectors_read": sectors,
         "sectors_written": 0,
         "sectors_read_by_blocks": None,
+        "loads_most_of_thread": None,
+        "operations_most_of_thread": None,
         "exchanges": 0,
     }
     kernel = {
@@ -74,6 +76,8 @@ def test_what_is_counted_is_summed_by_kernel() -> None:
         "sectors_read": 5,
         "sectors_written": 6,
         "sectors_read_by_blocks": 7,
+        "loads_most_of_thread": None,
+        "operations_most_of_thread": None,
         "wave": 32,
     }
     access = {"kernel": "k", "space": "global", "operation": "load", "warp32": {"requests": 4}}

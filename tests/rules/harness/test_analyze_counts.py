@@ -88,6 +88,17 @@ def test_launches_have_what_their_blocks_load_if_all_say_so() -> None:
     assert (untold.sectors_read_by_blocks, untold.sectors_most_of_block) == (None, None)
 
 
+def test_the_busiest_thread_of_equal_launches_counts() -> None:
+    def launch(loads: int, operations: int) -> tuple[str, ...]:
+        told = f"kabuild-counts busiest loads {loads} operations {operations}"
+        return LAUNCH.format(lost=0), told, END
+
+    (told,) = said(*launch(7, 90), *launch(9, 80)).launches
+    assert (told.loads_most_of_thread, told.operations_most_of_thread) == (9, 90)
+    (untold,) = said(*launch(7, 90), LAUNCH.format(lost=0), END).launches
+    assert untold.loads_most_of_thread is None
+
+
 REUSE = "kabuild-counts reuse {kind} one_in {one_in} first 4 within{within} across{across}"
 
 

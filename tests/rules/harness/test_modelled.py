@@ -34,6 +34,8 @@ def call(blocks: int = 4, **changes: Any) -> dict[str, Any]:
         "sectors_read": 1000,
         "sectors_written": 24,
         "sectors_read_by_blocks": 1000,
+        "loads_most_of_thread": None,
+        "operations_most_of_thread": None,
         "reuse": None,
     }
     loads: dict[str, Any] = {"kernel": "k", "space": "global", "operation": "load"}

@@ -202,12 +202,16 @@ def test_kernels_without_branches_have_none(counts: Counts) -> None:
         ("behind_a_barrier", 16, 8),
         ("banks<32>", 0, 8),
         ("adds<1>", 1, 1),
+        ("reads_its_own", 0, 16),
     ],
 )
 def test_each_sector_moves_at_least_once(
     counts: Counts, kernel: str, read: int, written: int
 ) -> None:
-    """Blocks that read the same share it; what an atomic operation changes is read and written."""
+    """Blocks that read the same share it; what an atomic operation changes is read and written.
+
+    What a kernel has written itself is still in a cache.
+    """
     (launch,) = [item for item in counts.launches if item.kernel == kernel]
 
     assert (launch.sectors_read, launch.sectors_written) == (read, written)
@@ -230,6 +234,24 @@ def test_each_block_loads_its_sectors_once(
     (launch,) = [item for item in counts.launches if item.kernel == kernel]
 
     assert (launch.sectors_read_by_blocks, launch.sectors_most_of_block) == (by_blocks, most)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "loads"),
+    [("strided<1, 0>", 1), ("different_counts", 3), ("behind_a_barrier", 4), ("adds<1>", 1)],
+)
+def test_the_busiest_thread_is_known(counts: Counts, kernel: str, loads: int) -> None:
+    """It waits for atomic operations, too, and not for stores or shared memory."""
+    (launch,) = [item for item in counts.launches if item.kernel == kernel]
+
+    assert launch.loads_most_of_thread == loads
+
+
+def test_the_busiest_thread_computes_most(counts: Counts) -> None:
+    (launch,) = [item for item in counts.launches if item.kernel == "computes"]
+    operations = sum(one.operations for one in counts.arithmetic if one.kernel == "computes")
+
+    assert launch.operations_most_of_thread == operations / (2 * 64)
 
 
 def computed(counts: Counts, kernel: str, mark: str) -> dict[str, int]:

@@ -6,7 +6,6 @@ short. They are shown and decide nothing.
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -14,28 +13,16 @@ from typing import Any, TypeVar
 
 from sanitize.places import Place, Places
 
-from analyze.reuse import Reuse, read_reuse
+from analyze.launch import NONE, Launch, read_launch, with_line
 from analyze.sums import KINDS
 from analyze.totals import BRANCH_FIELDS, FIELDS, Totals, Ways
 
 _NUMBER = r"\d{1,18}"
 _TOTALS = rf"(?:\ {_NUMBER}){{{FIELDS}}}"
-_LAUNCH = re.compile(
-    rf"""kabuild-counts\ launch\ (?P<kernel>[^;]{{1,100}});
-    \ grid(?P<grid>(?:\ {_NUMBER}){{3}})(?:\ block(?P<block>(?:\ {_NUMBER}){{3}}))?
-    \ shared\ (?P<shared>{_NUMBER})\ wave\ (?P<wave>{_NUMBER})
-    \ exchanges\ (?P<exchanges>{_NUMBER})\ uncounted\ (?P<uncounted>{_NUMBER})""",
-    re.VERBOSE | re.ASCII,
-)
 _ACCESS = re.compile(
     rf"""kabuild-counts\ access\ (?P<place>\S{{1,300}})\ (?P<memory>\S{{1,64}});
     \ (?P<operation>load|store|atomic)\ (?P<space>global|shared)\ (?P<width>{_NUMBER})
     \ narrow(?P<narrow>{_TOTALS})\ wide(?P<wide>{_TOTALS})""",
-    re.VERBOSE | re.ASCII,
-)
-_FOOTPRINT = re.compile(
-    rf"""kabuild-counts\ footprint\ sectors\ (?P<read>{_NUMBER})\ (?P<written>{_NUMBER})
-    (?:\ blocks\ (?P<by_blocks>{_NUMBER})\ (?P<most>{_NUMBER}))?\ whole\ (?P<whole>[01])""",
     re.VERBOSE | re.ASCII,
 )
 _WAYS = rf"(?:\ {_NUMBER}){{{BRANCH_FIELDS}}}"
@@ -53,70 +40,10 @@ _BARRIER = re.compile(
     rf"kabuild-counts barrier (?P<place>\S{{1,300}}); (?P<passed>{_NUMBER})", re.ASCII
 )
 _END, _FULL = "kabuild-counts end", "kabuild-counts full"
-_NONE = "-"
+_WITHOUT_SOME = " whole 0"
 SECTOR = 32
 """Bytes of global memory that move at once."""
 _Item = TypeVar("_Item")
-
-
-@dataclass(frozen=True)
-class Launch:
-    """Equal launches of one kernel, added up.
-
-    Attributes:
-        block: threads of a block; empty if a compiler chooses them.
-        wave: how many lanes exchange values in the run.
-        count: how many launches.
-        exchanges: wave operations of all these launches.
-        uncounted: accesses and branches for which there was no room.
-        sectors_read, sectors_written: sectors of 32 bytes of global memory, each counted once per
-            launch: the least traffic, if no other launch has left data in a cache.
-        sectors_read_by_blocks: sectors, each counted once per block that loads it: the traffic to
-            the shared cache, if each block's own cache is large enough. None if not counted.
-        sectors_most_of_block: the most sectors that one block accesses. None if not counted.
-        reuse: how far apart accesses to the same sectors are. None if not counted.
-    """
-
-    kernel: str
-    grid: tuple[int, ...]
-    block: tuple[int, ...]
-    shared_bytes: int
-    wave: int
-    count: int = 1
-    exchanges: int = 0
-    uncounted: int = 0
-    sectors_read: int = 0
-    sectors_written: int = 0
-    sectors_read_by_blocks: int | None = None
-    sectors_most_of_block: int | None = None
-    reuse: Reuse | None = None
-
-    @property
-    def key(self) -> object:
-        """The identity of a launch: launches with equal keys are added up."""
-        return self.kernel, self.grid, self.block, self.shared_bytes, self.wave
-
-    def __add__(self, other: Launch) -> Launch:
-        return replace(
-            self,
-            count=self.count + other.count,
-            exchanges=self.exchanges + other.exchanges,
-            uncounted=self.uncounted + other.uncounted,
-            sectors_read=self.sectors_read + other.sectors_read,
-            sectors_written=self.sectors_written + other.sectors_written,
-            sectors_read_by_blocks=_both(
-                operator.add, self.sectors_read_by_blocks, other.sectors_read_by_blocks
-            ),
-            sectors_most_of_block=_both(
-                max, self.sectors_most_of_block, other.sectors_most_of_block
-            ),
-            reuse=_both(operator.add, self.reuse, other.reuse),
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """As in ``analysis.json``."""
-        told = {**vars(self), "grid": list(self.grid), "block": list(self.block)}
-        return {**told, "reuse": self.reuse.to_json() if self.reuse else None}
 
 
 @dataclass(frozen=True)
@@ -293,19 +220,17 @@ def read_counts(said: str, places: Places) -> Counts:
     kernel: str | None = None
     whole = True
     for line in said.splitlines():
-        if match := _LAUNCH.fullmatch(line):
+        if launch := read_launch(line):
             whole &= kernel is None
-            kernel = _name(match["kernel"])
-            launches.append(_launch(kernel, match.groupdict()))
+            launches.append(launch)
+            kernel = launch.kernel
         elif match := _ACCESS.fullmatch(line):
             access = _access(kernel or "", match.groupdict(), places)
             whole &= kernel is not None and access.plausible
             accesses += [access] if access.plausible else []
-        elif (match := _FOOTPRINT.fullmatch(line)) and kernel is not None:
-            launches[-1] = _with_footprint(launches[-1], match.groupdict())
-            whole &= match["whole"] == "1"
-        elif (reuse := read_reuse(line)) and kernel is not None:
-            launches[-1] = replace(launches[-1], reuse=(launches[-1].reuse or Reuse()) + reuse)
+        elif kernel is not None and (told := with_line(launches[-1], line)):
+            launches[-1] = told
+            whole &= not line.endswith(_WITHOUT_SOME)
         elif match := _BRANCH.fullmatch(line):
             branch = _branch(kernel or "", match.groupdict(), places)
             whole &= kernel is not None and branch.plausible
@@ -331,35 +256,6 @@ def read_counts(said: str, places: Places) -> Counts:
     )
 
 
-def _launch(kernel: str, said: Mapping[str, str | Any]) -> Launch:
-    return Launch(
-        kernel,
-        tuple(map(int, said["grid"].split())),
-        tuple(map(int, (said["block"] or "").split())),
-        int(said["shared"]),
-        int(said["wave"]),
-        exchanges=int(said["exchanges"]),
-        uncounted=int(said["uncounted"]),
-    )
-
-
-def _with_footprint(launch: Launch, said: Mapping[str, str | Any]) -> Launch:
-    return replace(
-        launch,
-        sectors_read=int(said["read"]),
-        sectors_written=int(said["written"]),
-        sectors_read_by_blocks=int(said["by_blocks"]) if said["by_blocks"] else None,
-        sectors_most_of_block=int(said["most"]) if said["most"] else None,
-    )
-
-
-def _both(
-    join: Callable[[_Item, _Item], _Item], one: _Item | None, other: _Item | None
-) -> _Item | None:
-    """The joined values of two launches; None if either is unknown."""
-    return None if one is None or other is None else join(one, other)
-
-
 def _access(kernel: str, said: Mapping[str, str], places: Places) -> Access:
     return Access(
         kernel,
@@ -379,7 +275,7 @@ def _branch(kernel: str, said: Mapping[str, str], places: Places) -> Branch:
 
 
 def _name(text: str) -> str:
-    return "" if text == _NONE else text
+    return "" if text == NONE else text
 
 
 def _merged(items: Iterable[_Item], key: Callable[[_Item], object]) -> Iterable[_Item]:

@@ -16,6 +16,7 @@ _OPERATIONS = ("load", "store", "atomic")
 _OF_LAUNCH = (
     *("grid", "block", "count", "shared_bytes", "exchanges"),
     *("sectors_read", "sectors_written", "sectors_read_by_blocks"),
+    *("loads_most_of_thread", "operations_most_of_thread"),
 )
 
 

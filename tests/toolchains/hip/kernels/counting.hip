@@ -57,6 +57,12 @@ __global__ void behind_a_barrier(const float* x, float* y) {
 
 __device__ __attribute__((noinline)) float read(const float* x) { return *x; }
 
+__global__ void reads_its_own(float* y) {
+  y[threadIdx.x] = 1.0f;
+  __syncthreads();
+  y[blockDim.x + threadIdx.x] = y[blockDim.x - 1 - threadIdx.x];
+}
+
 // One access of the source, reached from two calls: lanes of different calls never meet.
 __global__ void two_calls(const float* x, float* y) {
   float value;
@@ -200,5 +206,6 @@ extern "C" hipError_t run(const float* x, float* y, int* counts) {
   parts_by_warp<<<1, 64>>>(x, y);
   computes<<<2, 64>>>(x, y);
   computes_little<<<1, 64>>>(x, y);
+  reads_its_own<<<1, 64>>>(y);
   return hipDeviceSynchronize();
 }

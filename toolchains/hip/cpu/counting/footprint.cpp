@@ -70,14 +70,15 @@ void note_sector(uint64_t number, Operation operation) {
     return;
   }
   Sector& slot = *slot_of(table, room, number);
-  if (slot.number_and_done == 0) {
+  const bool first = slot.number_and_done == 0;
+  if (first) {
     slot.number_and_done = number << 2;
     ++used;
   }
   const uint64_t done = operation == Operation::kLoad    ? kRead
                         : operation == Operation::kStore ? kWritten
                                                          : kRead | kWritten;
-  sums.read += (done & ~slot.number_and_done & kRead) != 0;
+  sums.read += first && (done & kRead) != 0;
   sums.written += (done & ~slot.number_and_done & kWritten) != 0;
   slot.number_and_done |= done;
   if (operation == Operation::kLoad && slot.loaded_in != block) {

@@ -3,6 +3,7 @@
 //
 //   kabuild-counts launch KERNEL; grid X Y Z block X Y Z shared BYTES wave LANES ...
 //   kabuild-counts footprint sectors READ WRITTEN blocks READ MOST whole 0|1
+//   kabuild-counts busiest loads COUNT operations COUNT
 //   kabuild-counts reuse OPERATION one_in COUNT first COUNT within COUNTS across COUNTS
 //   kabuild-counts access PLACE MEMORY; OPERATION SPACE BYTES narrow 11 totals wide 11 totals
 //   kabuild-counts branch PLACE; narrow 4 totals wide 4 totals
@@ -20,6 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "busiest.h"
 #include "footprint.h"
 #include "requests.h"
 #include "reuse.h"
@@ -147,6 +149,10 @@ void report(const Job& job) {
       static_cast<unsigned long long>(sectors.written),
       static_cast<unsigned long long>(sectors.read_by_blocks),
       static_cast<unsigned long long>(sectors.most_of_block), sectors.whole ? 1 : 0);
+  const Busiest thread = busiest();
+  say("kabuild-counts busiest loads %llu operations %llu\n",
+      static_cast<unsigned long long>(thread.loads),
+      static_cast<unsigned long long>(thread.operations));
   say_reuse(Operation::kLoad);
   say_reuse(Operation::kStore);
   say_reuse(Operation::kAtomic);
@@ -178,6 +184,7 @@ void observe_block(const Worker& worker, uint64_t block) {
   settle_block();
   begin_block_footprint();
   begin_block_reuse();
+  begin_block_busiest();
   if (block != 0) return;
   remove_region(worker.dynamic_shared);
   if (worker.job->shared_bytes != 0) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "busiest.h"
 #include "footprint.h"
 #include "reuse.h"
 #include "totals.h"
@@ -184,6 +185,7 @@ void count(uintptr_t address, size_t bytes, Operation operation, const Caller& c
   const Region* region = find_region(address);
   if (region == nullptr) return;
   const Space space = region->shared() ? Space::kShared : Space::kGlobal;
+  if (space == Space::kGlobal && operation != Operation::kStore) note_load();
   const uint32_t site = site_of(caller, bytes, operation, space, region);
   // Counted as if each piece of device memory began at 256 bytes; pieces never overlap so.
   join_site(site, (static_cast<uint64_t>(region->begin) << 8) + (address - region->begin));
@@ -226,6 +228,7 @@ void count_branch(bool taken, const Caller& caller) {
 }
 
 void count_arithmetic(uint32_t kind, uint32_t operations, const Caller& caller) {
+  note_operations(operations);
   const uint32_t site = site_of(caller, kind, Operation::kArithmetic, Space::kNowhere, nullptr);
   if (site == kNone) {
     ++lost;
@@ -274,6 +277,7 @@ void begin_counts(uint32_t wave_shift) {
   lost = 0;
   begin_footprint();
   begin_reuse();
+  begin_busiest();
 }
 
 Site* sites() { return all_sites; }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -34,6 +33,7 @@ import throughput
 import tuned
 import variant_counts
 from description import describe
+from timing import timing
 from workplace import PLATFORM, ROOT, Ran, Workplace, finish
 
 HERE = Path(__file__).parent
@@ -218,7 +218,7 @@ class Evaluation:
             row["gates"][entry["gate"]] = _gate(entry)
             row |= {key: entry[key] for key in ("speedup", "score") if entry[key] is not None}
         for label, row in rows.items():
-            row.update(_timing(workplace, label))
+            row.update(timing(workplace, label))
         return {
             "cold": {"seconds": round(cold.seconds, 2), "exit_code": cold.code},
             "cached": {"seconds": round(warm.seconds, 2), "exit_code": warm.code},
@@ -267,30 +267,6 @@ class Evaluation:
             text=True,
         )
         return finish(process, started, workplace.deadline - started)
-
-
-def _timing(workplace: Workplace, label: str) -> dict[str, Any]:
-    package, name = label.removeprefix("//"), label.rpartition("/")[2]
-    verdict = workplace.read(f"{package}:{name}.perf", "verdict.json")
-    samples = workplace.read(f"{package}:{name}.perf", "samples.json")
-    return {
-        "configs": verdict.get("cases", []),
-        "stop": verdict.get("stop", {}),
-        "baselines": samples.get("baselines", {}),
-        "as_one_graph_ns": samples.get("graphs", {}),
-        "device": samples.get("device", []),
-        "phases": samples.get("seconds", {}),
-        "processes_ns": {
-            config: {side: [_per_call(p) for p in found] for side, found in sides.items()}
-            for config, sides in samples.get("configs", {}).items()
-        },
-    }
-
-
-def _per_call(process: list[Mapping[str, Any]]) -> float:
-    """The median of one process, in ns a call."""
-    calls = [float(sample["reported_ns"]) / sample["slots"] for sample in process]
-    return float(round(statistics.median(calls), 1))
 
 
 def _gates(ran: Ran) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from timing import timing
 from workplace import PLATFORM, ROOT, Ran, Workplace
 
 KERNELS = Path(__file__).with_name("model")
@@ -125,9 +126,18 @@ def _steps(workplace: Workplace, model: Sized) -> Iterator[tuple[str, Any]]:
         solution.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(model.kernels()[name], solution)
     ran = _model(workplace, "verify", directory, "--noleave_out")
-    label = f"{PACKAGES}/{model.name}/whole:whole.perf"
-    phases = workplace.read(label, "samples.json").get("seconds", {})
-    yield "verify", {**verified(ran), "phases": phases}
+    yield "verify", verified(ran)
+    for variant in ("all", "none"):
+        yield f"timing_{variant}", _timing(workplace, model, variant)
+
+
+def _timing(workplace: Workplace, model: Sized, variant: str) -> dict[str, Any]:
+    """How the whole model was timed with a variant's kernels, out of the cache."""
+    label = f"//{PACKAGES}/{model.name}/whole"
+    file = workplace.root / "out/model" / model.name / f"{variant}.py"
+    workplace.test(label, f"--solution={file}", "--gates=compile,correctness,perf")
+    samples = workplace.read(f"{label.removeprefix('//')}:whole.perf", "samples.json")
+    return {**timing(workplace, label), "samples": samples.get("configs", {})}
 
 
 def _model(workplace: Workplace, command: str, path: Path, *flags: str) -> Ran:

@@ -61,10 +61,10 @@ def assemble(known: Known, model: str, kernels: Mapping[str, str]) -> str:
     """
     said = f" with other kernels for {', '.join(sorted(kernels))}" if kernels else " as a graph"
     texts = [_HEAD.format(name=known.name, said=said, model=_quoted(model))]
-    for name, part in known.parts.items():
-        text = _quoted(kernels.get(name, part.kernel))
-        texts.append(f'part_{name} = _module("kabuild_part_{name}", {text}).{name}\n')
-    texts += [f"\n\n{text}" for text in known.graph.others.values()]
+    texts += [f"\n\n{text}" for text in known.graph.functions.values()]
+    for name, kernel in kernels.items():
+        text = _quoted(kernel)
+        texts.append(f'\n\npart_{name} = _module("kabuild_part_{name}", {text}).{name}\n')
     texts.append(f"\n\n{known.graph.forward}")
     held = "\n".join(("[", *(f"    {item!r}," for item in known.graph.held), "]"))
     texts.append(_BUILD.format(held=held, constants=", ".join(known.graph.constants)))

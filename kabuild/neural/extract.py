@@ -110,7 +110,6 @@ def extract(
 def _known(model: ModelFile, rows: Sequence[Row], found: Extracted, platform: str) -> Known:
     shares = {row.name: (row.share, row.roof_share) for row in rows}
     parts = {
-        part.name: Place(*shares[part.name], part.calls, part.kernel, is_task=False)
-        for part in found.parts
+        part.name: Place(*shares[part.name], part.calls, is_task=False) for part in found.parts
     }
     return Known(model.name, platform, parts, found.graph)

@@ -21,7 +21,7 @@ from kabuild.neural.values import MALFORMED, check_counts, check_shares, count, 
 
 FILE = "model.json"
 WHOLE, STEP = "whole", "step"
-SCHEMA = 1
+SCHEMA = 2
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,63}", re.ASCII)
 _CALLED = re.compile(r"\bpart_(\w+)\(", re.ASCII)
 _MOST_BYTES = 64 << 20
@@ -66,13 +66,13 @@ class Graph:
         forward: a function ``forward(w, c, *arguments)`` that calls parts by their names.
         held: the owner and the name of each of ``w``.
         constants: expressions of each of ``c``.
-        others: the texts of functions that are not tasks, by name.
+        functions: the texts of the parts by the names that ``forward`` calls, as PyTorch has them.
     """
 
     forward: str = field(repr=False)
     held: tuple[tuple[str, str], ...]
     constants: tuple[str, ...]
-    others: Mapping[str, str] = field(hash=False, repr=False)
+    functions: Mapping[str, str] = field(hash=False, repr=False)
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> Self:
@@ -81,7 +81,7 @@ class Graph:
             forward=text(value["forward"]),
             held=tuple((text(owner), text(name)) for owner, name in value["held"]),
             constants=tuple(map(text, value["constants"])),
-            others={_name(name): text(body) for name, body in value["others"].items()},
+            functions={_name(name): text(body) for name, body in value["functions"].items()},
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Graph:
             "forward": self.forward,
             "held": [list(item) for item in self.held],
             "constants": list(self.constants),
-            "others": dict(self.others),
+            "functions": dict(self.functions),
         }
 
 
@@ -222,14 +222,12 @@ class Place:
         share: of the time of the model's operators, as the profile had it.
         roof_share: the least time that the machine allows, as a share of the part's own.
         calls: how often each config occurs in one call of the model, in the order of ``configs``.
-        kernel: the text of its file, as PyTorch computes it.
         is_task: whether it was admitted.
     """
 
     share: float
     roof_share: float
     calls: tuple[int, ...]
-    kernel: str = field(repr=False)
     is_task: bool
 
 
@@ -258,7 +256,6 @@ class Known:
                     "share": part.share,
                     "roof_share": part.roof_share,
                     "calls": list(part.calls),
-                    "kernel": part.kernel,
                     "is_task": part.is_task,
                 }
                 for name, part in self.parts.items()
@@ -270,7 +267,7 @@ class Known:
     def check_calls(self) -> None:
         """Raise ValueError if the forward calls a part that is missing."""
         for name in _CALLED.findall(self.graph.forward):
-            if name not in self.parts and f"part_{name}" not in self.graph.others:
+            if f"part_{name}" not in self.graph.functions:
                 raise ValueError(f"its forward calls part '{name}', which is missing")
 
     @classmethod
@@ -304,7 +301,7 @@ class Known:
 def _place(value: Mapping[str, Any]) -> Place:
     calls = tuple(map(count, value["calls"]))
     shares = (share(value["share"]), number(value["roof_share"]))
-    return Place(*shares, calls, text(value["kernel"]), value["is_task"] is True)
+    return Place(*shares, calls, value["is_task"] is True)
 
 
 def _check(attrs: Mapping[str, Any]) -> None:

@@ -22,7 +22,7 @@ from modelled.units import Unit, find_units, input_shapes
 from modelled.user_model import ModelError, device_of, load
 from modelled.writing import constants_text, graph_text
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 def tasks(path: Path, wanted: Mapping[str, Any], device: str = "cpu") -> dict[str, Any]:
@@ -53,22 +53,22 @@ def tasks(path: Path, wanted: Mapping[str, Any], device: str = "cpu") -> dict[st
 
 
 def _graph(graph: Graph, units: Sequence[Unit], found: Sequence[Mapping[str, Any]]) -> Any:
-    """The model's forward as text: it calls tasks by their names, and other parts by theirs."""
+    """The model's forward as text: it calls its parts, those that are tasks by the tasks' names."""
     covered = {task["name"]: {_tuples(shapes) for shapes in task["covered"]} for task in found}
     names: dict[tuple[object, ...], tuple[Part, str]] = {}
-    others: dict[str, str] = {}
+    functions: dict[str, str] = {}
     for unit in units:
         for part in unit.parts:
             name = f"part_{unit.name}"
             if input_shapes(part) not in covered.get(unit.name, ()):
                 name = f"{name}_as_it_is"
-                others[name] = unit.function.text(name)
+            functions[name] = unit.function.text_as_it_is(name)
             names[part.computing] = (part, name)
     return {
         "forward": graph_text(graph, [names[part.computing] for part in divide(graph)]),
         "held": [[held.owner, held.name] for held in graph.held.values()],
         "constants": constants_text(graph),
-        "others": others,
+        "functions": functions,
     }
 
 

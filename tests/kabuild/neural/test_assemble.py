@@ -27,7 +27,7 @@ def texts_in(made: str) -> list[Any]:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_text_is_in_the_file_as_it_was(text: str) -> None:
-    place = Place(0.5, 0.5, (1,), "own", is_task=True)
+    place = Place(0.5, 0.5, (1,), is_task=True)
     known = Known("m", "cpu", {"norm": place}, Graph("", (), (), {}))
 
     made = assemble(known, text, {"norm": text})

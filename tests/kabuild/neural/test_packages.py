@@ -16,9 +16,9 @@ from kabuild.neural.values import MALFORMED
 
 def test_solutions_stay_where_packages_are_written_and_removed(tmp_path: Path) -> None:
     attrs = {"configs": [{"n": 4}], "dims": {"n": "1..4"}}
-    graph = {"forward": "", "held": [], "constants": [], "others": {}}
+    graph = {"forward": "", "held": [], "constants": [], "functions": {}}
     facts = {
-        "schema": 1,
+        "schema": 2,
         "parts": [{"name": "norm", "attrs": attrs, "kernel": "k", "reference": "r", "calls": [2]}],
         "left_out": [],
         "whole": {"attrs": attrs, "reference": "r"},
@@ -36,7 +36,7 @@ def test_solutions_stay_where_packages_are_written_and_removed(tmp_path: Path) -
     assert solution.read_text() == "kept"
     assert not (tmp_path / "norm/BUILD.toml").exists()
     with pytest.raises(ValueError, match="not a Python identifier"):
-        Extracted.read({**facts, "graph": {**graph, "others": {"../x": ""}}})
+        Extracted.read({**facts, "graph": {**graph, "functions": {"../x": ""}}})
 
 
 def test_numbers_of_any_size_are_refused_in_declarations() -> None:
@@ -44,26 +44,25 @@ def test_numbers_of_any_size_are_refused_in_declarations() -> None:
     part = {"name": "norm", "attrs": attrs, "kernel": "k", "reference": "r", "calls": [2]}
 
     with pytest.raises(MALFORMED, match="more than 64 bits"):
-        Extracted.read({"schema": 1, "parts": [part]})
+        Extracted.read({"schema": 2, "parts": [part]})
 
 
 PART: dict[str, Any] = {
     "share": 0.4,
     "roof_share": 0.5,
     "calls": [2],
-    "kernel": "",
     "is_task": True,
 }
 GRAPH: dict[str, Any] = {
     "forward": "def forward(w, c, a0):\n    return part_sub(part_norm(part_part_x(a0)))\n",
     "held": [],
     "constants": [],
-    "others": {"part_sub": ""},
+    "functions": {"part_sub": "", "part_norm": "", "part_part_x": ""},
 }
 
 
 def known_in(directory: Path, graph: dict[str, Any], **parts: dict[str, Any]) -> Known:
-    value = {"schema": 1, "name": "net", "platform": "cpu", "parts": parts, "graph": graph}
+    value = {"schema": 2, "name": "net", "platform": "cpu", "parts": parts, "graph": graph}
     (directory / FILE).write_text(json.dumps(value))
     return Known.load(directory)
 
@@ -94,7 +93,7 @@ def test_an_edited_number_is_one_error(tmp_path: Path, changed: dict[str, Any], 
 
 def test_a_part_that_is_called_and_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(LoadError, match="its forward calls part 'norm', which is missing"):
-        known_in(tmp_path, GRAPH, part_x=PART)
+        known_in(tmp_path, {**GRAPH, "functions": {"part_sub": ""}}, norm=PART)
 
 
 def interrupted(directory: Path, *names: str) -> None:

@@ -41,12 +41,14 @@ class Function:
         results: the names of its outputs, in order.
         body: its lines, without the one that begins it.
         oracle: the same for any precision: it casts to none.
+        as_it_is: the same with results as the model has them, contiguous or not.
     """
 
     arguments: tuple[str, ...]
     results: tuple[str, ...]
     body: tuple[str, ...] = field(repr=False)
     oracle: tuple[str, ...] = field(repr=False)
+    as_it_is: tuple[str, ...] = field(repr=False)
 
     def text(self, name: str) -> str:
         """The function, called ``name``."""
@@ -55,6 +57,10 @@ class Function:
     def oracle_text(self, name: str) -> str:
         """The function for any precision, called ``name``."""
         return _definition(name, self.arguments, self.oracle)
+
+    def text_as_it_is(self, name: str) -> str:
+        """The function in its model, called ``name``: it copies nothing that the model does not."""
+        return _definition(name, self.arguments, self.as_it_is)
 
 
 def function_of(part: Part, held: Mapping[Node, Held]) -> Function:
@@ -69,7 +75,8 @@ def function_of(part: Part, held: Mapping[Node, Held]) -> Function:
         names[node] = f"t{number}"
     results = tuple(f"y{i}" if i else "y" for i in range(len(part.outputs)))
     body, oracle = (tuple(_lines(part, names, exact=exact)) for exact in (True, False))
-    return Function(arguments, results, body, oracle)
+    as_it_is = tuple(_lines(part, names, exact=True, contiguous=False))
+    return Function(arguments, results, body, oracle, as_it_is)
 
 
 def graph_text(graph: Graph, parts: Sequence[tuple[Part, str]]) -> str:
@@ -129,12 +136,14 @@ def _free(name: str, taken: set[str]) -> str:
     return found
 
 
-def _lines(part: Part, names: Mapping[Node, str], *, exact: bool) -> Iterator[str]:
+def _lines(
+    part: Part, names: Mapping[Node, str], *, exact: bool, contiguous: bool = True
+) -> Iterator[str]:
     like = next((names[n] for n in part.inputs if isinstance(value(n), Tensor)), "")
     for node in part.nodes:
         yield f"{names[node]} = {_expression(node, names, exact=exact, like=like)}"
     results = [
-        names[node] + ("" if value(node).is_contiguous() else ".contiguous()")
+        names[node] + (".contiguous()" if contiguous and not value(node).is_contiguous() else "")
         for node in part.outputs
     ]
     yield f"return {', '.join(results)}"

@@ -178,6 +178,8 @@ def verified(ran: Ran) -> dict[str, Any]:
     """
     names = ("predicted", "parts", "unsolved", "variants", "compiled", "ended")
     found = {**_said(ran), **_kept(ran, *names)}
+    for variant in found.get("variants", []):
+        variant.pop("file", None)  # a path of the machine
     if found.get("compiled"):
         found["compiled"] = {**found["compiled"], "kernels": []}
     speedups = {

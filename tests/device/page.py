@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import differences
 import runs
 from clock_page import between_machines, clock
+from model_page import modelled, models
 from tables import short, spread, table
 
 Stages = Mapping[str, Any]
@@ -39,6 +40,8 @@ def page(folder: Path) -> str:
         "api": _api,
         "agreement": _agreement,
         "analysis": _analysis,
+        "modelled": modelled,
+        "model": models,
     }
     parts += [part(stages) for name, part in sections.items() if name in stages]
     return "\n\n".join(parts) + "\n"

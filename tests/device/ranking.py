@@ -113,11 +113,13 @@ def ranked(found: Mapping[str, Any], counts: Mapping[str, Any]) -> dict[str, Any
     rows = [
         {"name": name, "task": known[name]["task"], "call": known[name]["calls"][0], "ns": ns}
         for name, ns in found["timed"].items()
-        if name not in found["differ"]
+        if name not in found["differ"] and known[name]["calls"]
     ]
-    if len({row["task"] for row in rows}) < 2:
+    tasks = {row["task"] for row in rows}
+    if len(tasks) < 2:
         return {"ranking": None}
-    return {"ranking": {"variants": len(rows), **time_model.tested(rows)}}
+    figures = {"variants": len(rows), "of_tasks": len(tasks)}
+    return {"ranking": {**figures, **time_model.tested(rows)}}
 
 
 def draw(found: Mapping[str, Any]) -> str:

@@ -1,7 +1,8 @@
 """What the stages have left in a folder, where a stage may have been run more than once.
 
 ``tuner-2.json`` goes on where ``tuner.json`` ended, with other tasks as a rule. Of a candidate, the
-last run of ``cheats`` counts that got as far as to judge it.
+last run of ``cheats`` counts that got as far as to judge it. Of models, all runs are kept; of
+``modelled``, the times of a second run.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ def read(folder: Path) -> dict[str, Any]:
         one = json.loads(file.read_bytes())
         if stage == "tuner":
             one = _with_bundles(one, f"{file.stem}.kab")
+        if stage == "model":
+            one = {name: [run] for name, run in one.items()}
         found[stage] = _GO_ON[stage](found[stage], one) if again else one
     return found
 
@@ -58,4 +61,19 @@ def _judged_again(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[
     return {**earlier, **judged}
 
 
-_GO_ON = {"tuner": _more_tasks, "cheats": _judged_again}
+def _measured_again(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    """By model, its runs."""
+    names = [*earlier, *(name for name in later if name not in earlier)]
+    return {name: [*earlier.get(name, []), *later.get(name, [])] for name in names}
+
+
+def _timed_again(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    return {**earlier, "again": later["timed"]}
+
+
+_GO_ON = {
+    "tuner": _more_tasks,
+    "cheats": _judged_again,
+    "model": _measured_again,
+    "modelled": _timed_again,
+}

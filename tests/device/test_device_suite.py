@@ -297,3 +297,18 @@ def test_matrix_products_are_compared_config_by_config() -> None:
 
     assert len(found[label]) == 4
     assert {share["share_of_vendor"] for share in found[label].values()} == {0.5}
+
+
+def test_runs_of_models_stand_side_by_side(tmp_path: Path) -> None:
+    for name, value in {
+        "model": {"net": {"run": 1}},
+        "model-2": {"net": {"run": 2}, "other": {"run": 2}},
+        "modelled": {"timed": {"a": 1.0}, "ranking": 0.9},
+        "modelled-2": {"timed": {"a": 1.1}},
+    }.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(value))
+
+    found = runs.read(tmp_path)
+
+    assert found["model"] == {"net": [{"run": 1}, {"run": 2}], "other": [{"run": 2}]}
+    assert found["modelled"] == {"timed": {"a": 1.0}, "ranking": 0.9, "again": {"a": 1.1}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -117,6 +118,22 @@ def test_blocks_that_do_not_fit_wait_for_others() -> None:
     assert together == apart
     assert together["trips"] == 1
     assert twice["trips"] == 1, "half the trips of a warp, and two rounds of them"
+
+
+def test_the_last_round_waits_for_the_busiest_warp() -> None:
+    def uneven(blocks: int) -> dict[str, Any]:
+        made = call(blocks, loads=8 * blocks)
+        made["launches"][0]["shapes"][0]["loads_most_of_thread"] = 30
+        return made
+
+    assert terms(uneven(1056))["trips"] == 30
+    assert terms(uneven(2112))["trips"] == 1 + 30
+
+
+def test_terms_that_no_call_has_do_not_spoil_a_model() -> None:
+    calls = [call(1, sectors=0) for _ in range(4)]
+
+    assert all(math.isfinite(value) for value in fit(calls, [2000.0] * 4).coefficients.values())
 
 
 def test_a_model_is_found_again() -> None:

@@ -16,6 +16,9 @@ from typing import Any
 from analyze.sums import amounts, operations_of_warps
 
 _STEPS = 500
+_NEAR = 1.02
+_SUMMED = ("variants", "timed_by_model", "timed_by_chance")
+_PRIOR = 1e-5  # holds coefficients that no call tells, or the search leaves all numbers
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ TERMS = (
 )
 """What takes time: launches; bytes that move at least, and those that blocks ask of the cache they
 share; then, for each multiprocessor that works, sectors, turns of banks, operations by kind, and
-atomic operations; then, for each warp in a row, trips to memory, barriers, and exchanges."""
+atomic operations; then, for each warp in a row, trips to memory, barriers, and exchanges. In the
+last round of blocks all wait for the warp with the most trips."""
 
 Row = Mapping[str, Any]
 
@@ -58,7 +62,8 @@ def _of_kernel(kernel: Row, gpu: Gpu) -> dict[str, float]:
     warps = sum(shape["count"] * _blocks(shape) * _warps(shape) for shape in shapes) or 1
     rounds = max(_rounds(shape, gpu) for shape in shapes)
     accesses = kernel["accesses"]
-    trips = sum(accesses.get(f"global {name} requests", 0) for name in ("load", "atomic"))
+    loads = sum(accesses.get(f"global {name} requests", 0) for name in ("load", "atomic")) / warps
+    most = max(loads, *(shape["loads_most_of_thread"] or 0 for shape in shapes))
     read = sum(shape["sectors_read"] for shape in shapes)
     written = sum(shape["sectors_written"] for shape in shapes)
     by_blocks = sum(shape["sectors_read_by_blocks"] or shape["sectors_read"] for shape in shapes)
@@ -73,7 +78,7 @@ def _of_kernel(kernel: Row, gpu: Gpu) -> dict[str, float]:
         "instructions": plain + done["branches"],
         "special": operations_of_warps(done, "special"),
         "atomics": done["atomics"],
-        "trips": trips / warps * rounds * launches,
+        "trips": (loads * (rounds - 1) + most) * launches,
         "barriers": kernel["barriers"] / warps * rounds * launches,
         "exchanges": sum(shape["exchanges"] for shape in shapes) / warps * rounds * launches,
     }
@@ -116,14 +121,15 @@ def fit(calls: Sequence[Row], ns: Sequence[float]) -> TimeModel:
     most = {name: max((row[name] for row in rows), default=0.0) or 1.0 for name in TERMS}
     given = torch.tensor([[row[name] / most[name] for name in TERMS] for row in rows]).double()
     taken = torch.tensor(ns).double().log()
-    logs = torch.full((len(TERMS),), math.log(statistics.median(ns) / len(TERMS))).double()
-    logs.requires_grad_()
+    middle = math.log(statistics.median(ns) / len(TERMS))
+    logs = torch.full((len(TERMS),), middle).double().requires_grad_()
     search: Any = torch.optim.LBFGS([logs], max_iter=_STEPS, line_search_fn="strong_wolfe")
 
     def wrong() -> Any:
         search.zero_grad()
         apart = (given @ logs.exp()).clamp(min=1.0).log() - taken
         loss = torch.nn.functional.huber_loss(apart, torch.zeros_like(apart), delta=0.5)
+        loss = loss + _PRIOR * (logs - middle).square().mean()
         loss.backward()  # type: ignore[no-untyped-call]
         return loss
 
@@ -161,8 +167,9 @@ def tested(rows: Sequence[Row]) -> dict[str, Any]:
     """How the model ranks calls of tasks that it was not fitted on, and what timing it spares.
 
     ``rows`` have ``task``, ``call`` and ``ns``. Each half is tested by a model of the other.
-    ``tasks`` has the correlation within each task with at least four variants, and how much slower
-    the best by the model is than the fastest; ``within_tasks`` the medians of that.
+    ``tasks`` has the correlation within each task with at least four variants, how much slower the
+    best by the model is than the fastest, and how many have to be timed until one is within 2 % of
+    that: in the model's order, and by chance. ``within_tasks`` has medians and sums of that.
     """
     found: dict[str, Any] = {"halves": [], "modelled": {}}
     one, other = halves([row["task"] for row in rows])
@@ -187,7 +194,7 @@ def tested(rows: Sequence[Row]) -> dict[str, Any]:
         what: round(statistics.median(task[what] for task in within.values()), 4)
         for what in ("spearman", "best_is_slower_by", "slowest_over_fastest")
         if within
-    }
+    } | {what: round(sum(task[what] for task in within.values()), 1) for what in _SUMMED}
     return found
 
 
@@ -199,10 +206,13 @@ def _within(rows: Sequence[Row], modelled: Mapping[str, float]) -> dict[str, Any
             continue
         by_model: Callable[[Row], float] = lambda row: modelled[row["name"]]  # noqa: E731
         fastest = min(row["ns"] for row in own)
+        near = [row["ns"] <= fastest * _NEAR for row in sorted(own, key=by_model)]
         found[task] = {
             "variants": len(own),
             "spearman": round(spearman([by_model(row) for row in own], [r["ns"] for r in own]), 4),
             "best_is_slower_by": round(min(own, key=by_model)["ns"] / fastest - 1, 4),
             "slowest_over_fastest": round(max(row["ns"] for row in own) / fastest, 3),
+            "timed_by_model": 1 + near.index(True),
+            "timed_by_chance": (len(own) + 1) / (sum(near) + 1),
         }
     return found

@@ -1,0 +1,89 @@
+"""The page on models of programs: whole models with other kernels, and times made of counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tables import table
+
+Stages = Mapping[str, Any]
+_NEAR = 0.02
+PICTURE = "modelled.svg"
+
+
+def models(stages: Stages) -> str:
+    """What Amdahl's law predicted for whole models, and what was measured; a row for each run."""
+    rows, parts = [], []
+    for name, runs in sorted(stages["model"].items()):
+        for run in runs:
+            found = run["verify"]
+            speedups = {variant["name"]: variant for variant in found["variants"]}
+            rows.append(
+                [
+                    name,
+                    f"{found['predicted']:.3f}x",
+                    f"{found['measured']:.3f}x",
+                    f"{100 * found['difference']:+.1f} %",
+                    *(_said(speedups[one]["speedup"]) for one in ("all", "none")),
+                    _said(speedups["all"]["over_compiled"]),
+                ]
+            )
+        last = runs[-1]["verify"]["parts"]
+        told = ", ".join(f"`{p['name']}` {p['share']:.1%} at {p['speedup']:.2f}x" for p in last)
+        sizes = ", ".join(f"{key} {value}" for key, value in sorted(runs[-1]["sizes"].items()))
+        parts.append(f"- {name} ({sizes}): {told}")
+    head = (
+        *("model", "predicted", "all kernels over none", "prediction is off by"),
+        *("all over eager", "none over eager", "all over torch.compile"),
+    )
+    said = (
+        "`kabuild model profile`, `extract` and `verify` of examples of `tasks/models`, for "
+        "inference, with kernels of `tests/device/model`. Predicted is the speedup of the model's "
+        "operators by their shares and the kernels' own speedups. A row is a run; each had a "
+        "machine of its own."
+    )
+    return "\n\n".join(["## Whole models", said, table(head, rows), "\n".join(parts)])
+
+
+def _said(speedup: Mapping[str, float] | None) -> str:
+    if not speedup:
+        return "-"
+    ends = f"{speedup['speedup_low']:.3f} to {speedup['speedup_high']:.3f}"
+    return f"{speedup['speedup']:.3f}x ({ends})"
+
+
+def modelled(stages: Stages) -> str:
+    """How well a time made of counts ranks variants of kernels."""
+    found = stages["modelled"]
+    ranking = found["ranking"]
+    halves = " and ".join(f"{half['spearman']:.3f}" for half in ranking["halves"])
+    within = ranking["within_tasks"]
+    lines = [
+        (
+            f"{ranking['variants']} variants of kernels of {ranking['of_tasks']} HIP tasks: other "
+            "numbers of threads, tiles and items; calls of at most "
+            f"{found['elements']:,} elements a tensor"
+        ),
+        (
+            f"Spearman's correlation of modelled and measured times: {halves}, each half of the "
+            "tasks by a model that is fitted to the other half"
+        ),
+        (
+            f"within a task of four variants or more, the medians: correlation "
+            f"{within['spearman']:.2f}; the variant that the model calls fastest is slower than "
+            f"the fastest by {100 * within['best_is_slower_by']:.1f} %; the slowest takes "
+            f"{within['slowest_over_fastest']:.2f} times as long"
+        ),
+    ]
+    lines.append(
+        f"to have one within 2 % of a task's fastest, {within['timed_by_model']} of these "
+        f"{within['variants']} have to be timed in the model's order, and "
+        f"{within['timed_by_chance']:.0f} in an order by chance"
+    )
+    if again := found.get("again"):
+        near = [abs(ns / found["timed"][name] - 1) <= _NEAR for name, ns in again.items()]
+        lines.append(f"on a second machine, {sum(near)} of {len(near)} times are within 2 %")
+    listed = "\n".join(f"- {line}" for line in lines)
+    picture = f"![The modelled time of each variant over the measured one]({PICTURE})"
+    return f"## Times made of counts\n\n{listed}\n\n{picture}"

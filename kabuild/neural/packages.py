@@ -21,6 +21,7 @@ from kabuild.neural.values import MALFORMED, check_counts, check_shares, count, 
 
 FILE = "model.json"
 WHOLE, STEP = "whole", "step"
+AGAIN = "write it again with: kabuild model extract MODEL.py -o DIRECTORY"
 SCHEMA = 2
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,63}", re.ASCII)
 _CALLED = re.compile(r"\bpart_(\w+)\(", re.ASCII)
@@ -283,7 +284,7 @@ class Known:
         try:
             value = read_json(data)
             if value["schema"] != SCHEMA:
-                raise ValueError("another schema")
+                raise ValueError(f"schema {value['schema']!r:.20}, expected {SCHEMA}")
             known = cls(
                 _name(value["name"]),
                 text(value["platform"]),
@@ -294,7 +295,8 @@ class Known:
             known.check_calls()
         except MALFORMED as error:
             what = f"it is not what 'kabuild model extract' writes: {type(error).__name__}: {error}"
-            raise LoadError(Reason.BAD_ATTRIBUTE, what, position=Position(str(path))) from None
+            position = Position(str(path))
+            raise LoadError(Reason.BAD_ATTRIBUTE, what, position=position, hint=AGAIN) from None
         return known
 
 

@@ -22,7 +22,7 @@ from kabuild.model.task_result import TaskResult
 from kabuild.neural.assemble import assemble
 from kabuild.neural.compiled import Compiled, compiled_of
 from kabuild.neural.likeness import Likeness, has_logits, likeness_of
-from kabuild.neural.packages import FILE, STEP, WHOLE, Known, package_of
+from kabuild.neural.packages import AGAIN, FILE, STEP, WHOLE, Known, package_of
 from kabuild.neural.running import PACKAGE, ModelEndedError, ModelFile, finished, read_model
 from kabuild.neural.training import Training, has_loss, training_of
 from kabuild.pipeline import Plan, Summary
@@ -203,7 +203,6 @@ def verify(directory: Path, request: Request, builds: Builder, *, alone: bool) -
 def _check_known(known: Known, directory: Path, planned: Plan) -> None:
     """Raise LoadError for a ``model.json`` that does not fit its tasks, or this workspace."""
     position = Position(str(directory / FILE))
-    hint = "write it again with: kabuild model extract MODEL.py -o DIRECTORY"
     problems = []
     if known.platform not in planned.loaded.loader.platforms.names():
         problems.append(f"unknown platform {known.platform!r:.80}")
@@ -216,7 +215,7 @@ def _check_known(known: Known, directory: Path, planned: Plan) -> None:
                 f"but its task has {len(configs)} configs"
             )
     if problems:
-        raise LoadError(Reason.BAD_ATTRIBUTE, problems[0], position=position, hint=hint)
+        raise LoadError(Reason.BAD_ATTRIBUTE, problems[0], position=position, hint=AGAIN)
 
 
 def _judged(label: str, file: Path, pick: Pick, request: Request, builds: Builder) -> Summary:

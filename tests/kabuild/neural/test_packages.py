@@ -91,6 +91,15 @@ def test_an_edited_number_is_one_error(tmp_path: Path, changed: dict[str, Any], 
     assert "it is not what 'kabuild model extract' writes" in refused.value.message
 
 
+def test_a_file_of_another_version_says_how_to_write_it_again(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(json.dumps({"schema": 1}))
+
+    with pytest.raises(LoadError, match="schema 1, expected 2") as refused:
+        Known.load(tmp_path)
+
+    assert refused.value.hint == "write it again with: kabuild model extract MODEL.py -o DIRECTORY"
+
+
 def test_a_part_that_is_called_and_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(LoadError, match="its forward calls part 'norm', which is missing"):
         known_in(tmp_path, {**GRAPH, "functions": {"part_sub": ""}}, norm=PART)

@@ -225,7 +225,7 @@ def _uneven(call: Mapping[str, Any]) -> Iterable[str]:
             and access["operation"] != "store"
         )
         threads = launch["count"] * math.prod((*launch["grid"], *launch["block"]))
-        if most >= _MANY_LOADS and most * threads >= _UNEVEN * made:
+        if made and most >= _MANY_LOADS and most * threads >= _UNEVEN * made:
             yield (
                 f"{_short(launch['kernel'])}: the busiest thread makes {most:,} loads, "
                 f"{most * threads / made:.1f} times the mean"

@@ -28,6 +28,15 @@ def _module(name, text):
     return module
 
 
+def _given_contiguous(kernel):
+    """A kernel that gets contiguous tensors, as in its task, whatever other parts return."""
+
+    def call(*arguments):
+        return kernel(*(a.contiguous() if isinstance(a, torch.Tensor) else a for a in arguments))
+
+    return call
+
+
 _model = _module("kabuild_model", {model})
 '''
 
@@ -63,8 +72,8 @@ def assemble(known: Known, model: str, kernels: Mapping[str, str]) -> str:
     texts = [_HEAD.format(name=known.name, said=said, model=_quoted(model))]
     texts += [f"\n\n{text}" for text in known.graph.functions.values()]
     for name, kernel in kernels.items():
-        text = _quoted(kernel)
-        texts.append(f'\n\npart_{name} = _module("kabuild_part_{name}", {text}).{name}\n')
+        module = f'_module("kabuild_part_{name}", {_quoted(kernel)})'
+        texts.append(f"\n\npart_{name} = _given_contiguous({module}.{name})\n")
     texts.append(f"\n\n{known.graph.forward}")
     held = "\n".join(("[", *(f"    {item!r}," for item in known.graph.held), "]"))
     texts.append(_BUILD.format(held=held, constants=", ".join(known.graph.constants)))

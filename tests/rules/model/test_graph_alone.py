@@ -69,3 +69,25 @@ def test_it_computes_what_the_model_does(tmp_path: Path, parts: list[str]) -> No
     graph.write_text(assemble(known, own.read_text(), {}))
 
     assert operations(graph) == operations(own)
+
+
+CHECKED = """
+_pytorch = {name}
+
+
+def {name}(*arguments):
+    assert all(a.is_contiguous() for a in arguments if isinstance(a, torch.Tensor))
+    return _pytorch(*arguments)
+"""
+
+
+def test_a_kernel_gets_contiguous_tensors_as_in_its_task(tmp_path: Path) -> None:
+    """It has been judged with no others, and may read memory in order."""
+    own, name = ROOT / "tasks/models/llama_tiny.py", "scaled_dot_product_attention"
+    facts = tasks(own, {"parts": [name], "name": "net"}, "cpu")
+    kernel = facts["parts"][0]["kernel"] + CHECKED.format(name=name)
+    known = Known("net", "cpu", {}, Graph.read(facts["graph"]))
+    graph = tmp_path / "graph.py"
+    graph.write_text(assemble(known, own.read_text(), {name: kernel}))
+
+    assert operations(graph).total() > 0

@@ -1,6 +1,7 @@
 """Why a count on the CPU differs from a profiler's, by name.
 
-A row is one of ``analysis.py``. Each cause but ``UNEXPLAINED`` is told by the row itself.
+A row is one of ``analysis.py``. Causes are inferred from which counts of the row are larger: the
+usual one is named, and the GPU's code is not looked at.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ CAUSES = {
     "grid": "the kernel asks the device how many blocks to start",
     "merged": "the GPU's compiler keeps values in registers, or moves several at once",
     "split": "the GPU's compiler moves wide values in pieces",
-    "idle": "instructions of warps in which no lane is active count on the GPU",
-    "predicated": "short branches are no jumps on the GPU",
+    "idle": "the GPU also counts instructions of warps in which no lane is active",
+    "predicated": "short branches are not jumps on the GPU",
     "little": "at most 64 KiB more: code, arguments, and what else a launch reads",
     UNEXPLAINED: "none of these",
 }

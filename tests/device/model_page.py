@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,7 +42,8 @@ def models(stages: Stages) -> str:
         "`kabuild model profile`, `extract` and `verify` of examples of `tasks/models`, for "
         "inference, with kernels of `tests/device/model`. Predicted is the speedup of the model's "
         "operators by their shares and the kernels' own speedups. A row is a run; each had a "
-        "machine of its own."
+        "machine of its own. Intervals are of 95 %. Below: the parts that have a kernel, with "
+        "their shares and speedups in the last run."
     )
     return "\n\n".join(["## Whole models", said, table(head, rows), "\n".join(parts)])
 
@@ -58,7 +60,8 @@ def modelled(stages: Stages) -> str:
     found = stages["modelled"]
     ranking = found["ranking"]
     halves = " and ".join(f"{half['spearman']:.3f}" for half in ranking["halves"])
-    within = ranking["within_tasks"]
+    within, tasks = ranking["within_tasks"], ranking["tasks"].values()
+    slower = [task["best_is_slower_by"] for task in tasks]
     lines = [
         (
             f"{ranking['variants']} variants of kernels of {ranking['of_tasks']} HIP tasks: other "
@@ -75,11 +78,18 @@ def modelled(stages: Stages) -> str:
             f"the fastest by {100 * within['best_is_slower_by']:.1f} %; the slowest takes "
             f"{within['slowest_over_fastest']:.2f} times as long"
         ),
+        (
+            f"of these {len(slower)} tasks, that variant is within 2 % of the fastest in "
+            f"{sum(one <= _NEAR for one in slower)}, and slower by "
+            f"{100 * statistics.fmean(slower):.0f} % on average and by "
+            f"{100 * max(slower):.0f} % at worst; the lowest correlation is "
+            f"{min(task['spearman'] for task in tasks):.2f}"
+        ),
     ]
     lines.append(
-        f"to have one within 2 % of a task's fastest, {within['timed_by_model']} of these "
-        f"{within['variants']} have to be timed in the model's order, and "
-        f"{within['timed_by_chance']:.0f} in an order by chance"
+        f"to have one within 2 % of each task's fastest, {within['timed_by_model']} of their "
+        f"{within['variants']} variants have to be timed in the model's order, and "
+        f"{within['timed_by_chance']:.0f} in random order"
     )
     if again := found.get("again"):
         near = [abs(ns / found["timed"][name] - 1) <= _NEAR for name, ns in again.items()]

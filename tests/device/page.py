@@ -301,7 +301,8 @@ def _analysis(stages: Stages) -> str:
     said = (
         "What `kabuild analyze` counts on a CPU, for warps of 32 lanes, beside what Nsight Compute "
         f"counts of the same calls: {len(calls)} calls of {len(kernels)} kernels, small configs. "
-        "Each launch is compared by itself."
+        "Each launch is compared by itself. Where the two differ, the cause is inferred from which "
+        "count is larger, and by how much; it was not looked up in the GPU's code."
     )
     causes = "\n".join(f"- *{cause}*: {what}" for cause, what in differences.CAUSES.items())
     table_rows = [

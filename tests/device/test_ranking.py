@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import time_model
 from analyze.sums import sums
+from model_page import modelled
 from ranking import draw, ranked
 from time_model import LAUNCH, MEMORY, TERMS, TimeModel, fit, halves, spearman, terms
 from variant_counts import in_turns
@@ -202,3 +203,19 @@ def test_wrong_variants_are_not_ranked_and_all_others_are_drawn() -> None:
     assert picture.count("<circle ") == 11
     assert ">1 µs<" in picture
     assert ">10 µs<" in picture
+
+
+def test_the_page_tells_of_the_worst_task_beside_the_median() -> None:
+    """A median of zero hides tasks in which the model picks a slow variant."""
+    tasks = {
+        name: {"spearman": spearman, "best_is_slower_by": slower}
+        for name, spearman, slower in (("a", 0.9, 0.0), ("b", 0.8, 0.0), ("c", -0.5, 0.9))
+    }
+    within = {"spearman": 0.8, "best_is_slower_by": 0.0, "slowest_over_fastest": 1.4}
+    within |= {"variants": 12, "timed_by_model": 5, "timed_by_chance": 8.0}
+    ranking = {"variants": 20, "of_tasks": 5, "halves": [], "within_tasks": within, "tasks": tasks}
+
+    told = modelled({"modelled": {"elements": 1024, "timed": {}, "ranking": ranking}})
+
+    assert "of these 3 tasks, that variant is within 2 % of the fastest in 2" in told
+    assert "slower by 30 % on average and by 90 % at worst; the lowest correlation is -0.50" in told

@@ -21,7 +21,7 @@ _HEAD = ("line", "kernel", "access", "memory", "bytes", "requests", "lanes", "co
 _NUMBERS = frozenset({4, 5, 6})
 _MOST_NAME = 32
 _MANY_LOADS, _UNEVEN = 16, 4
-"""Loads of one thread, and how many times the mean they are, that are worth a line."""
+"""The fewest loads of one thread, and the lowest multiple of the mean, that are worth a line."""
 _SECTOR = 32
 """Bytes of global memory that move at once."""
 

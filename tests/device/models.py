@@ -38,7 +38,7 @@ class Sized:
     constants: Mapping[str, object] = field(hash=False)
 
     def text(self) -> str:
-        """The model file, without a loss. Raises ValueError for constants that it has not."""
+        """The model file, without a loss. Raises ValueError for constants that it does not have."""
         text = (ROOT / "tasks/models" / self.example).read_text()
         for name, value in self.constants.items():
             text, count = re.subn(rf"(?m)^{name} = .*$", f"{name} = {value}", text)

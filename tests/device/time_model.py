@@ -18,7 +18,7 @@ from analyze.sums import amounts, operations_of_warps
 _STEPS = 500
 _NEAR = 1.02
 _SUMMED = ("variants", "timed_by_model", "timed_by_chance")
-_PRIOR = 1e-5  # holds coefficients that no call tells, or the search leaves all numbers
+_PRIOR = 1e-5  # keeps coefficients finite that no call determines
 
 
 @dataclass(frozen=True)

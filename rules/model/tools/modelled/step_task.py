@@ -43,7 +43,7 @@ class _Step(_torch.nn.Module):
             if parameters[name].grad is None:
                 raise RuntimeError(
                     f"{{name!r}} gets no gradient: a kernel without a backward pass detaches it. "
-                    "A model's file without loss() is not trained"
+                    "For inference alone, remove loss() from the model's file"
                 )
         return found.detach(), *(parameters[name].grad for name in _LEARN)
 

@@ -11,9 +11,9 @@ struct Busiest {
 };
 
 void begin_busiest();
-/// What follows is another block's.
+/// Starts another block: each of its threads counts from zero.
 void begin_block_busiest();
-/// The current thread has made one more.
+/// The current thread has loaded once more, or computed so much more.
 void note_load();
 void note_operations(uint32_t operations);
 

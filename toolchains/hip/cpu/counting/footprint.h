@@ -12,7 +12,7 @@ void begin_block_footprint();
 void note_sector(uint64_t sector, Operation operation);
 
 struct Footprint {
-  uint64_t read;            // sectors, each once, but those that were written first
+  uint64_t read;            // sectors, each once, without those that were written first
   uint64_t written;
   uint64_t read_by_blocks;  // once for each block that loads it: a cache lost at a block's end
   uint64_t most_of_block;   // that one block accesses

@@ -134,6 +134,9 @@ def moved_by_rounding(made: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         lambda x: x.half().float(),
         lambda x: x.tril() if x.dim() > 1 else x.flip(0).roll(1),
         lambda x: torch.scatter(x, 0, torch.arange(4), 9.0),
+        lambda x: torch.full_like(x, 3.0) + x.new_full((64,), 2.0),
+        lambda x: torch.arange(64.0) // 7.0 + torch.arange(64.0) % 7.0,
+        lambda x: torch.div(torch.arange(64.0), 7.0, rounding_mode="floor"),
     ],
 )
 def test_what_no_program_rounds_is_not_moved(made):
@@ -156,6 +159,9 @@ def test_what_no_program_rounds_is_not_moved(made):
         lambda x: torch.full((64,), 16777217.0) * 3.0,
         lambda x: torch.full((64,), 10.0).add(torch.full((64,), 10.0), alpha=0.1),
         lambda x: torch.full((64,), 9.0) / 3.0,
+        lambda x: x.cummax(0).values + 0.0,
+        lambda x: x.relu().masked_fill(x <= 0.0, 0.5),
+        lambda x: torch.div(x, 0.3) // 1.0 + 0.3,
         lambda x: torch.full((64,), 9.0).sqrt(),
     ],
 )

@@ -14,7 +14,7 @@ from truth.precision import is_coarser
 
 _STEPS = 2.0  # roundings vary in size, since equal ones would cancel in a difference
 _EXACT_NAMES = """
-    arange eye full ones zeros scalar_tensor
+    arange eye full full_like new_full new_ones ones ones_like scalar_tensor zeros
     ceil floor round trunc
     kthvalue median mode sort topk
     cat clone constant_pad_nd embedding flip gather index index_select masked_select repeat roll
@@ -24,21 +24,25 @@ _EXACT = frozenset(f"aten::{name}" for name in _EXACT_NAMES.split())
 """Operations whose results no program rounds: constants, whole numbers, choices, and copies.
 
 Not ``amax``, ``clamp`` or ``where``: kernels often scale what these choose from, as for ``exp2``.
+Nor ``_unsafe_view``, with which PyTorch lays out a matrix anew: what that moves stands for how
+kernels add up the matrix.
 """
-_EXACT_OF_INTEGERS = frozenset(
-    f"aten::{name}"
-    for name in ("abs", "add", "clamp", "maximum", "minimum", "mul", "neg", "rsub", "sub", "where")
-)
+_EXACT_OF_INTEGERS_NAMES = """
+    abs add clamp div.Scalar_mode div.Tensor_mode floor_divide fmod maximum minimum mul neg
+    remainder rsub sub where
+"""
+_EXACT_OF_INTEGERS = frozenset(f"aten::{name}" for name in _EXACT_OF_INTEGERS_NAMES.split())
+"""Operations that make integers of integers."""
 _CONVERSION = "aten::_to_copy"
 
 
 class Rounding(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has no types
     """Moves each new tensor of ``dtype`` that PyTorch computes by up to two roundings, up or down.
 
-    What every program has exactly stays as it is, so that the number of a row is still that row's,
-    and a copy of a value still equal to it: results of ``_EXACT``, those of ``_EXACT_OF_INTEGERS``
-    that are made of integers, and values of a narrower dtype. So do views, updates in place, and a
-    result that is a part of a complex one.
+    What no program rounds stays as it is, as far as the operation tells, so that the number of a
+    row is still that row's, and a copy of a value still equal to it: results of ``_EXACT``, those
+    of ``_EXACT_OF_INTEGERS`` that are made of integers, and values of a narrower dtype. So do
+    views, updates in place, and a result that is a part of a complex one.
     """
 
     def __init__(self, dtype: torch.dtype, seed: int) -> None:
@@ -56,14 +60,16 @@ class Rounding(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has 
         if any(result.alias_info is not None for result in schema.returns):
             return made
         name = schema.name
-        if name in _EXACT or f"{name}.{schema.overload_name}" in _EXACT:
+        names = {name, f"{name}.{schema.overload_name}"}
+        if names & _EXACT:
             return made
         if name == _CONVERSION and not is_coarser(self._dtype, args[0].dtype):
             return made
         for item in tree_leaves(made):
             if isinstance(item, Tensor) and item.dtype == self._dtype:
                 operands = (*args, *kwargs.values())
-                self._move(item, _integers(item, operands) if name in _EXACT_OF_INTEGERS else None)
+                exact = _integers(item, operands) if names & _EXACT_OF_INTEGERS else None
+                self._move(item, exact)
         return made
 
     def _move(self, tensor: Tensor, exact: Tensor | None) -> None:

@@ -25,7 +25,7 @@ def test_a_loop_of_links_is_a_usage_error(workspace: CliWorkspace) -> None:
         (None, 2, "write it with: kabuild model extract"),
         ("{}", 1, "it is not what 'kabuild model extract' writes"),
         (
-            '{"schema": 1, "name": "m", "parts": {"x;y": {}}, "platform": "cpu"}',
+            '{"schema": 2, "name": "m", "parts": {"x;y": {}}, "platform": "cpu"}',
             1,
             "not a Python identifier",
         ),

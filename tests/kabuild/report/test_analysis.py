@@ -48,5 +48,5 @@ def test_a_thread_that_loads_far_more_than_the_mean_is_told() -> None:
 
 
 def test_a_busiest_thread_without_any_access_is_not_told() -> None:
-    """A kernel's output may say so; there is no mean to compare with."""
+    """A hostile kernel may print such a line itself; then there is no mean to compare with."""
     assert "busiest" not in render_analysis("//a", analysis(10**17, None), 64)

@@ -50,7 +50,9 @@ _ORACLE = _truth(
     "rounding",
     "task_code",
 )
-_ASSESSING = _truth("assessment", "comparison", "draws", "samples", "sampling", "tolerance")
+_ASSESSING = _truth(
+    "assessment", "comparison", "draws", "finding", "samples", "sampling", "tolerance"
+)
 
 GATE_FILES: Mapping[str, tuple[str, ...]] = {
     gates.CORRECTNESS: (*_COMPARING, *_terms("correctness"), "correctness"),

@@ -67,7 +67,7 @@ def _verifying(judge: Judge, spec: Spec, config: Any) -> Callable[[], None]:
 
     def work() -> None:
         call = Call(config, DEFAULT, inputs, judge.oracle.expected(config, inputs))
-        judge.assessor.measured(call, outputs)
+        judge.assessor.measured([call], [outputs])
         judge.assessor.overs(call, outputs)
 
     return work

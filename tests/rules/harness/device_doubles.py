@@ -37,7 +37,8 @@ class Meter:
         self._draw = draw
         self.rounds = []
         self.modes = {}
-        self.graphs, self.empties = {}, SimpleNamespace(sides={})
+        self.graphs = {}
+        self.empties = SimpleNamespace(sides={}, applied=lambda _, taken: taken)
         self.phases = Phases()
         self.seconds = 0.0
 

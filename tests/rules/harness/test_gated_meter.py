@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from base.program import Batch, CandidateFault, Config, Gated
 from perf import device_budget, device_state, gated
 from perf.device_budget import GIB, Budget
-from perf.gate_samples import GATE_CLOCK, HOST_CLOCK, SidePlan
+from perf.gate_samples import GATE_CLOCK, HOST_CLOCK, Empties, GateSample, SidePlan, Taken
 from perf.gated import GatedMeter
 from terms.reasons import Reason
 from truth.oracle import TaskFault
@@ -23,9 +24,10 @@ SLOTS, EMPTY_NS, CALL_NS, HOST_NS = 10, 1_000, 500, 90_000
 class Runner:
     """A runner whose calls take ``CALL_NS``; whether it waits behind the gate is ``holds``."""
 
-    def __init__(self, log, *, holds=True):
+    def __init__(self, log, *, holds=True, doubts=()):
         self.log = log
         self.holds = holds
+        self.doubts = [*doubts]
 
     def load(self, config, slots):
         self.log.append(f"load {config.name}")
@@ -42,7 +44,9 @@ class Runner:
     def gated(self, inputs, *, repeats=1, at_once=False):
         self.log.append("at once" if at_once else "gate")
         open_ns = EMPTY_NS + CALL_NS * len(inputs) * repeats
-        return Gated(tuple({} for _ in inputs), self.holds, open_ns, open_ns, 7)
+        doubt = self.doubts.pop(0) if inputs and self.doubts else 0
+        outputs = self.batch(inputs).outputs
+        return Gated(outputs, self.holds, open_ns + doubt, open_ns, 7, doubt)
 
     def replay(self, inputs):
         self.log.append("graph")
@@ -125,6 +129,30 @@ def test_the_sides_take_turns_and_an_empty_batch_is_subtracted(made, log):
                 times = {sample.per_call_ns for sample in (*taken.samples, *taken.at_once)}
                 assert (len(taken.samples), len(taken.at_once), times) == (2, 1, {CALL_NS})
                 assert {sample.clock for sample in taken.samples} == {GATE_CLOCK}
+
+
+def test_a_batch_that_the_judge_saw_late_is_read_again(made):
+    found = made(doubts=[90_000, 80_000, 0, 7_000]).round(1, CONFIGS[:1], planned)
+
+    taken = found[CONFIGS[0].name]["candidate"]
+    first, *others = sorted((*taken.samples, *taken.at_once), key=lambda one: -one.attempts)
+    assert (first.attempts, first.per_call_ns) == (3, CALL_NS)
+    assert {one.attempts for one in others} == {1}
+    assert max(one.doubt_ns for one in others) == 7_000
+
+
+def test_empty_batches_of_all_processes_are_subtracted_in_the_end():
+    empties = Empties()
+    empties.sides["candidate"].settled.extend([900, 1_000, 5_000])
+    early = GateSample(SLOTS, GATE_CLOCK, 1, 10_000, 0, 0)
+    taken = Taken(samples=[early], at_once=[replace(early, at_once=True)])
+    empties.sides["baseline"].settled.extend([1_200] * 9)
+    empties.sides["baseline"].at_once.extend([3_000])
+
+    settled = empties.applied("candidate", taken)
+
+    assert [one.reported_ns for one in (*settled.samples, *settled.at_once)] == [9_000, 7_000]
+    assert settled.verified is taken.verified
 
 
 def test_graphs_are_timed_once_after_all_else(made, log):

@@ -93,14 +93,14 @@ def test_a_quick_look_agrees_with_a_close_one(dtype):
         bound = Bound(1e-3, 1e-3)
         allowed = tolerance.allowance(exact, dtype, bound)
         close = float(tolerance.excess(got, exact, dtype, allowed).max())
-        quick = float(tolerance.quick_excess(got, exact, dtype, bound))
+        quick = float(tolerance.quick_excess(got[None], exact[None], dtype, bound))
         assert quick == pytest.approx(close, rel=0.01)
 
 
 @pytest.mark.parametrize(("got", "expected"), [(math.nan, 1.0), (1.0, math.inf), (0.0, 0.0)])
 def test_a_quick_look_leaves_what_is_hard_to_a_close_one(got, expected):
     quick = tolerance.quick_excess(
-        torch.tensor([got]), torch.tensor([expected]).double(), "f32", Bound(1e-3, 1e-3)
+        torch.tensor([[got]]), torch.tensor([[expected]]).double(), "f32", Bound(1e-3, 1e-3)
     )
 
     assert math.isnan(float(quick))

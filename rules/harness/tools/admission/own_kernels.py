@@ -11,7 +11,7 @@ from base.program import CandidateFault, Signature
 from base.sampler import Drawn
 from base.spec import Spec, largest_tensor
 from correctness import determinism
-from truth.assessment import Finding
+from truth.finding import Finding
 from truth.judge import Case, Judge
 from truth.side import Side
 from truth.stage import label

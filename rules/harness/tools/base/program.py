@@ -237,6 +237,7 @@ class Gated:
         open_ns: from the opening until the device was idle, by the judge's clock.
         device_ns: the same by the runner's events: evidence only.
         launch_ns: the host time to queue the calls, by the runner's clock.
+        doubt_ns: how far ``open_ns`` may be off, as the judge's processor was elsewhere.
     """
 
     outputs: tuple[Mapping[str, Tensor], ...]
@@ -244,6 +245,7 @@ class Gated:
     open_ns: int
     device_ns: int
     launch_ns: int
+    doubt_ns: int = 0
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from base.program import CandidateFault, Config
 from terms.reasons import Reason
-from truth.assessment import Finding
+from truth.finding import Finding
 from truth.judge import Case, Judge
 from truth.proof import SHARE
 from truth.stage import StageReport, report

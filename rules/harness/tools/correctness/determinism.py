@@ -8,7 +8,8 @@ import torch
 from base.program import CandidateFault, Config
 from terms.reasons import Reason
 from torch import Tensor
-from truth.assessment import Call, Finding, Tensors
+from truth.assessment import Call, Tensors
+from truth.finding import Finding
 from truth.judge import Case, Judge
 from truth.side import Side
 from truth.stage import StageReport, report

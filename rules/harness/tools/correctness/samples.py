@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from base.program import CandidateFault, Config
-from truth.assessment import Call, Finding, Tensors
+from truth.assessment import Call, Tensors
+from truth.finding import Finding
 from truth.judge import Case, Judge
 from truth.stage import StageReport, report
 

@@ -17,14 +17,28 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from base.program import MachineFault
 
 WORDS = 4096  # bytes before the kernel's text
 OPEN, ENDED, IDLE = 0, 16, 32  # places of the words, each in its own cache line
 _BLOCKER = Path(__file__).with_name("blocker.ptx")
-_PEEKS = 256  # reads of the word between two checks of the runner
+_PEEKS = 16  # reads of the word between two looks at the clock
+_DEAF_NS = 20_000_000
+"""How long the runner is not listened to: that takes up to 20 us, and the word might come."""
 _F_ADD_SEALS, _SIZE_SEALS = 1033, 1 | 2 | 4
+
+
+class Moment(NamedTuple):
+    """When something happened, in ns of the monotonic clock.
+
+    Attributes:
+        doubt_ns: how much earlier or later it may have been, as the processor was elsewhere.
+    """
+
+    ns: int
+    doubt_ns: int
 
 
 class GatePage:
@@ -50,26 +64,32 @@ class GatePage:
         self._ticket += 1
         return self._ticket
 
-    def open(self) -> int:
-        """Open the gate of the latest batch; returns when, in ns of the monotonic clock."""
-        now = time.monotonic_ns()
+    def open(self) -> Moment:
+        """Open the gate of the latest batch; returns when."""
+        before = time.monotonic_ns()
         self._words[OPEN] = self._ticket
-        return now
+        return Moment(before, time.monotonic_ns() - before)
 
-    def await_word(self, word: int, seconds: float, spoke: Callable[[], bool]) -> int:
+    def await_word(self, word: int, seconds: float, spoke: Callable[[], bool]) -> Moment:
         """Wait without sleeping until ``ENDED`` or ``IDLE`` holds the ticket; returns when it did.
 
         Also ends when ``spoke`` says that the runner has sent something else or hung up, and after
         ``seconds``; the control messages then tell what happened.
         """
         words, ticket = self._words, self._ticket
-        deadline = time.monotonic_ns() + int(seconds * 1e9)
+        now = time.monotonic_ns()
+        deadline, listen = now + int(seconds * 1e9), now + _DEAF_NS
         while True:
+            before = now
             for _ in range(_PEEKS):
                 if words[word] == ticket:
-                    return time.monotonic_ns()
-            if spoke() or time.monotonic_ns() > deadline:
-                return time.monotonic_ns()
+                    now = time.monotonic_ns()
+                    return Moment(now, now - before)
+            now = time.monotonic_ns()
+            if now > listen:
+                if spoke() or now > deadline:
+                    return Moment(now, 0)
+                listen = now + _DEAF_NS
 
     def close(self) -> None:
         """Release page and descriptor; may be called twice."""

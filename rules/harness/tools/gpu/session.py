@@ -71,9 +71,15 @@ def ceilings() -> tuple[float, float]:
 
 
 def evict() -> None:
-    """Fill the last-level cache with unused data, and wait until the device is idle."""
-    scratch: Tensor = torch.empty(_EVICTED * cache_bytes(), dtype=torch.uint8, device=_device())
+    """Fill the last-level cache with unused data, and wait until the device is idle.
+
+    The data is written and then read: what was only written would have to be stored to memory
+    first, at the cost of whoever uses the cache next.
+    """
+    count = _EVICTED * cache_bytes() // 4
+    scratch: Tensor = torch.empty(count, dtype=torch.int32, device=_device())
     scratch.fill_(1)
+    scratch.amax()
     accelerator().synchronize()
 
 

@@ -148,7 +148,14 @@ class DeviceGate:
                 side: [[asdict(sample) for sample in getattr(one, kind)] for one in sides[side]]
                 for side in SIDES
             }
-            for name, sides in self._taken.items()
+            for name, sides in ((name, self._settled(name)) for name in self._taken)
+        }
+
+    def _settled(self, name: str) -> BySide:
+        """The samples of a config, less all empty batches."""
+        empties = self._meter.empties
+        return {
+            side: [empties.applied(side, one) for one in self._taken[name][side]] for side in SIDES
         }
 
     def choose_baseline(self) -> Choice:
@@ -190,7 +197,7 @@ class DeviceGate:
         cold = min(slots.values()) * touched > COLD_FACTOR * session.cache_bytes()
         return DeviceTiming.of(
             DevicePlan(config, slots, cold),
-            self._taken[config.name],
+            self._settled(config.name),
             self._policy.machine_spread,
             touched,
             shapes.evaluate(self._spec.flops, config.dims),

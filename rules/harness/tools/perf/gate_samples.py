@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from base.program import Config
 from truth.assessment import Call, Tensors
@@ -13,6 +13,8 @@ from perf.plan import SideName
 from perf.verification import Verified
 
 GATE_CLOCK, HOST_CLOCK = "gate", "host"
+LEAST_BATCHES = 2
+DOUBT_NS, DOUBT_SHARE = 8_000, 0.002
 _THROTTLED = 0x8 | 0x20 | 0x40 | 0x80  # nvmlClocksEventReasons for heat and the power supply
 
 
@@ -22,13 +24,15 @@ class GateSample:
 
     Attributes:
         clock: ``gate``, or ``host`` for a batch that could not wait behind the gate.
-        reported_ns: the time that counts: by the judge's clock, less an empty batch.
+        reported_ns: the time that counts: by the judge's clock, less an empty batch, as far as
+            empty batches are known (``Empties.applied``).
         open_ns: the same without that subtraction.
         device_ns: by the runner's events, as evidence.
         launch_ns: the host time to queue the calls, as the runner reports it; 0 for ``host``.
         at_once: whether the gate was opened before the runner's context was back on the device.
         attempts: the number of readings taken.
         state: the device's state right after the batch, as ``device_state`` reads it.
+        doubt_ns: how far ``open_ns`` may be off, as the judge's processor was elsewhere.
     """
 
     slots: int
@@ -40,11 +44,17 @@ class GateSample:
     at_once: bool = False
     attempts: int = 1
     state: Mapping[str, int] = field(default_factory=dict)
+    doubt_ns: int = 0
 
     @property
     def per_call_ns(self) -> float:
         """The time of one call."""
         return self.reported_ns / self.slots
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the judge itself may have spoiled the time by more than a usual difference."""
+        return self.doubt_ns > max(DOUBT_NS, DOUBT_SHARE * self.open_ns)
 
     @property
     def throttled(self) -> bool:
@@ -90,6 +100,15 @@ class Taken:
     verified: Verified = field(default_factory=Verified)
     odd: list[tuple[Call, Tensors]] = field(default_factory=list)
 
+    @property
+    def undisturbed(self) -> list[GateSample]:
+        """The faster half of the samples, and at least two.
+
+        A machine that is busy elsewhere for a moment makes a batch longer, never shorter.
+        """
+        fastest = sorted(self.samples, key=lambda sample: sample.per_call_ns)
+        return fastest[: max(LEAST_BATCHES, len(fastest) // 2)]
+
     def forget(self) -> None:
         """Release all tensors that are no longer needed."""
         self.odd.clear()
@@ -120,6 +139,22 @@ class Empties:
         """The time to subtract from a batch; ``kind`` names a list of ``Empty``."""
         found = [getattr(self.sides[name], kind) for name in {side, "baseline"}]
         return min((statistics.median(values) for values in found if values), default=0.0)
+
+    def applied(self, side: SideName, taken: Taken) -> Taken:
+        """The same samples, less the empty batches of all processes.
+
+        A single process has too few of them: an error of 5 us is 1 % of a batch.
+        """
+        return replace(
+            taken,
+            samples=[self._less(side, one) for one in taken.samples],
+            at_once=[self._less(side, one) for one in taken.at_once],
+            warm=[self._less(side, one) for one in taken.warm],
+        )
+
+    def _less(self, side: SideName, sample: GateSample) -> GateSample:
+        kind = "host" if sample.clock == HOST_CLOCK else "at_once" if sample.at_once else "settled"
+        return replace(sample, reported_ns=max(1, round(sample.open_ns - self.of(side, kind))))
 
 
 def clock_of(samples: Sequence[GateSample]) -> str:

@@ -21,6 +21,7 @@ from perf.asides import Asides
 from perf.baseline_fault import baseline_fault
 from perf.device_budget import Budget
 from perf.gate_samples import (
+    DOUBT_NS,
     GATE_CLOCK,
     HOST_CLOCK,
     Empties,
@@ -35,12 +36,12 @@ from perf.untimed import Untimed
 from perf.verification import Verified, Verifier
 
 STAGE = "perf"
-EMPTY_BATCHES = 4  # in each process
+EMPTY_BATCHES = 6  # in each process, after a first one
 EMPTY_AT_ONCE = 3
 TRIES = 2  # attempts to queue a batch: the first may find the host busy or allocate memory
-COOLING = 3  # readings of a batch while the device is throttled by heat
-MOST_BATCHES = 4
-AGREEMENT = 0.01  # the spread between a process's fastest and slowest batch that is small enough
+READINGS = 3  # of a batch, while heat slows the device or the judge's processor was elsewhere
+MOST_BATCHES = 6
+AGREEMENT = 0.01  # the spread of a process's undisturbed batches that is small enough
 _WARM = 255  # the number of the batch that repeats one call
 
 
@@ -189,16 +190,16 @@ class GatedMeter:
         return taken
 
     def _enough(self, taken: Taken) -> bool:
-        times = [sample.per_call_ns for sample in taken.samples]
-        if len(times) < self._samples:
+        if len(taken.samples) < self._samples:
             return False
-        return max(times) <= min(times) * (1 + AGREEMENT) or len(times) >= MOST_BATCHES
+        times = [sample.per_call_ns for sample in taken.undisturbed]
+        return times[-1] <= times[0] * (1 + AGREEMENT) or len(taken.samples) >= MOST_BATCHES
 
     def _batch(self, turn: Turn, index: int, *, at_once: bool) -> GateSample:
         """Time one verified batch; every reading of it has its own inputs."""
-        for reading in range(COOLING):
+        for reading in range(READINGS):
             sample = self._reading(turn, index, reading, at_once=at_once)
-            if not sample.throttled:
+            if not (sample.throttled or sample.doubtful):
                 break
         return sample
 
@@ -235,6 +236,7 @@ class GatedMeter:
             device_ns=made.device_ns,
             launch_ns=made.launch_ns,
             at_once=at_once,
+            doubt_ns=made.doubt_ns,
             attempts=attempt,
             state=device_state.reading(),
         )
@@ -268,6 +270,7 @@ class GatedMeter:
         known = self.empties.sides[side]
         if side == "baseline" and not known.host:
             known.host.extend(runner.empty().wall_ns for _ in range(EMPTY_BATCHES))
+        runner.gated([])  # the first of a process takes twice as long
         for at_once, kept, count in (
             (False, known.settled, EMPTY_BATCHES),
             (True, known.at_once, EMPTY_AT_ONCE),
@@ -276,7 +279,8 @@ class GatedMeter:
                 made = runner.gated([], at_once=at_once)
                 if made is None:
                     return
-                kept.append(made.open_ns)
+                if made.doubt_ns <= DOUBT_NS:
+                    kept.append(made.open_ns)
 
     def _time_repeated(self, turn: Turn) -> None:
         """Time one call repeated as often as a batch has calls, so that its data is in the caches.

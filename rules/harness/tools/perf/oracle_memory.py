@@ -7,12 +7,10 @@ counted. An oracle that needs values is run once with them, where the call's ten
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -30,11 +28,12 @@ from truth.judge import Judge
 from truth.oracle import TaskFault
 from truth.precision import SLICE
 
+from perf.light_imports import light_imports
+
 STAGE = "memory"
 UNCOUNTED_COPIES = 6
 """Doubles for each element of the largest tensor, if the oracle is too long to count."""
 
-_COMPILER = "torch._dynamo"
 _DRAWN_BYTES = 12  # for each element of the largest input, if drawing it needs data
 _MOST_OPERATIONS = 5000
 _NUDGED = 6  # doubles for each element of a slice whose elements are nudged by one rounding
@@ -119,6 +118,15 @@ class _Ledger(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has n
         """Count ``more`` bytes as held for a moment."""
         self.peak = max(self.peak, self.held + more)
 
+    @contextmanager
+    def holding(self, more: int) -> Iterator[None]:
+        """Count ``more`` bytes as held in the body."""
+        self.held += more
+        try:
+            yield
+        finally:
+            self.held -= more
+
     def _add(self, tensor: Tensor) -> None:
         storage = tensor.untyped_storage()
         address, size = storage._cdata, storage.nbytes()  # noqa: SLF001 - its identity
@@ -136,28 +144,8 @@ class _Ledger(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has n
 
 @contextmanager
 def _counted(ledger: _Ledger, device: str | torch.device) -> Iterator[None]:
-    with _without_compiler(), torch.device(device), torch.no_grad(), ledger:
+    with light_imports(), torch.device(device), torch.no_grad(), ledger:
         yield
-
-
-@contextmanager
-def _without_compiler() -> Iterator[None]:
-    """Avoid the import of PyTorch's compiler, which takes four seconds.
-
-    Operators of the device ``meta`` that are written in Python ask the compiler, at their first
-    call, how it sees them. Nothing is compiled in this process, so a stand-in can answer.
-    """
-    if _COMPILER in sys.modules:
-        yield
-        return
-    stand_in: Any = ModuleType(_COMPILER)
-    stand_in.disable = lambda function, *_, **__: function
-    sys.modules[_COMPILER] = stand_in
-    try:
-        yield
-    finally:
-        del sys.modules[_COMPILER]
-        vars(torch).pop("_dynamo", None)  # the name that an import has bound
 
 
 def _count(
@@ -186,7 +174,11 @@ def _verify(
     written = sum(_DOUBLE * _elements(tensor) for tensor in answer.values())
     computing = ledger.peak
     call = Call(config, DEFAULT, inputs, answer)
-    judge.assessor.measured(call, outputs)
+    count = judge.assessor.together(outputs)
+    others = (count - 1) * written  # the answers of the calls that are measured together
+    ledger.peak = max(ledger.peak, computing + others)
+    with ledger.holding(others):
+        judge.assessor.measured([call] * count, [outputs] * count)
     judge.assessor.overs(call, outputs)
     if judge.oracle.structured:  # the task's own check gets copies
         ledger.note(sum(map(_held, (*inputs.values(), *outputs.values(), *answer.values()))))

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from base.program import Gated, MachineFault
-from gpu.gate_page import ENDED, IDLE, GatePage
+from gpu.gate_page import ENDED, IDLE, GatePage, Moment
 from terms.reasons import Reason
 
 from runners import diagnosis
@@ -94,7 +94,7 @@ class Gating:
         count, launch_ns, *_ = answer.values
         if count != calls or launch_ns < 0:
             raise diagnosis.violation(f"queued {count} calls in {launch_ns} ns {doing}")
-        opened = stuck.opened_ns or self._open(memory, began, at_once=at_once)
+        opened = stuck.opened or self._open(memory, began, at_once=at_once)
         ended = self._page.await_word(ENDED, seconds, self._conversation.spoke)
         memory.peek(_AT_END)
         idle = self._page.await_word(IDLE, seconds, self._conversation.spoke)
@@ -111,12 +111,19 @@ class Gating:
             self._ask(Kind.COLLECT, Kind.READY, seconds=seconds, doing=doing)
             memory.take()
         memory.check_staged(order)
-        held = stuck.opened_ns is None
-        joined = idle - ended < _LATE_NS and (collect or memory.agrees(_AT_END))
-        took = (ended if joined else idle) - opened
-        return Gated(memory.read(order), held, took, done.values[1], launch_ns)
+        held = stuck.opened is None
+        joined = idle.ns - ended.ns < _LATE_NS and (collect or memory.agrees(_AT_END))
+        end = ended if joined else idle
+        return Gated(
+            memory.read(order),
+            held,
+            end.ns - opened.ns,
+            done.values[1],
+            launch_ns,
+            opened.doubt_ns + end.doubt_ns,
+        )
 
-    def _open(self, memory: ConfigMemory, began: float, *, at_once: bool) -> int:
+    def _open(self, memory: ConfigMemory, began: float, *, at_once: bool) -> Moment:
         memory.deliver()
         if not at_once:
             settled = time.monotonic_ns() + SETTLED_NS
@@ -137,9 +144,9 @@ class _Stuck:
     def __init__(self, page: GatePage, memory: ConfigMemory) -> None:
         self._page = page
         self._memory = memory
-        self.opened_ns: int | None = None
+        self.opened: Moment | None = None
 
     def open(self) -> None:
         """Deliver the inputs, so that honest work still uses them, and open the gate."""
         self._memory.deliver()
-        self.opened_ns = self._page.open()
+        self.opened = self._page.open()

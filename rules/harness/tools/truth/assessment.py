@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from base import shapes
 from base.outputs import Outputs
-from base.program import CandidateFault, Config, Signature
+from base.program import Config, Signature
 from base.tensors import torch_dtype
 from terms.reasons import Reason
 from terms.tolerance import CAP, FACTOR, Bound
-from terms.verdict import number
 from torch import Tensor
 
 from truth import comparison, distributions, tolerance
 from truth.comparison import Comparison
+from truth.finding import Finding, severity
 from truth.oracle import Moved, Oracle, TaskFault, size
 from truth.samples import MOST_TIMED, Samples
-from truth.tolerance import Worst
 
 Tensors = Mapping[str, Tensor]
+ELEMENTS_TOGETHER = 1 << 22
+"""The elements of an output from which on a device is busier than the host that directs it."""
+
+MOST_TOGETHER = 128
 _SINGLE = ("f16", "bf16", "f32")  # dtypes whose tolerances single precision can resolve
 
 
@@ -35,36 +37,6 @@ class Call:
     distribution: str
     inputs: Tensors
     expected: Tensors
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The finding of one call: right, or wrong with a reason.
-
-    Attributes:
-        detail: lines for people; empty when right.
-        worst: the element nearest to being wrong, or the most wrong; None if no element
-            was compared.
-    """
-
-    reason: Reason | None = None
-    detail: str = ""
-    worst: Worst | None = None
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is wrong."""
-        return self.reason is None
-
-    @property
-    def rejected(self) -> bool:
-        """Whether the candidate broke a contract, instead of only computing a wrong result."""
-        return self.reason is not None and self.reason.rejects
-
-    @classmethod
-    def of(cls, fault: CandidateFault) -> Finding:
-        """The finding for a fault of the runner."""
-        return cls(fault.reason, fault.detail)
 
 
 @dataclass(frozen=True)
@@ -196,24 +168,37 @@ class Assessor:
             return ()
         return tuple(a.name for a in self._signature.results if a.name not in self.sampled)
 
-    def measured(self, call: Call, outputs: Tensors) -> list[Tensor]:
+    def together(self, outputs: Tensors) -> int:
+        """The number of calls with outputs of these sizes to measure at once."""
+        largest = max((outputs[name].numel() for name in self.measures), default=1)
+        return max(1, min(MOST_TOGETHER, ELEMENTS_TOGETHER // max(1, largest)))
+
+    def measured(self, calls: Sequence[Call], outputs: Sequence[Tensors]) -> Tensor:
         """The excess of each of ``measures``, to 1 %, then each one's number of unwritten elements.
 
-        Scalar doubles on the outputs' device; the host does not wait for them.
+        The calls have one config. Doubles [calls, 2 * measures] on the outputs' device; the host
+        does not wait for them.
         """
+        calls = [replace(call, expected=dict(call.expected)) for call in calls]  # computed once
         overs, unwritten = [], []
         for name in self.measures:
-            overs.append(self._largest(call, name, outputs[name]).double())
-            unwritten.append(self._unwritten(call, name, outputs[name]))
-        return [*overs, *unwritten]
+            got = _stacked([made[name] for made in outputs])
+            expected = _stacked([call.expected[name] for call in calls])
+            overs.append(self._largest(calls, name, got, expected).double())
+            unwritten.append(self._unwritten(calls[0], name, got, expected))
+        return torch.stack([*overs, *unwritten], dim=1)
 
-    def _largest(self, call: Call, name: str, got: Tensor) -> Tensor:
-        dtype, bound = self._dtype(call, name), self._bound(call, name)
-        elementwise = self._compares[name].kind == comparison.ELEMENTWISE
-        if elementwise and not bound.exact and dtype in _SINGLE:
-            return tolerance.quick_excess(got, call.expected[name], dtype, bound)
-        over = self._compare(call, name, got).over
-        return over.max() if over.numel() else torch.zeros((), device=got.device)
+    def _largest(self, calls: Sequence[Call], name: str, got: Tensor, expected: Tensor) -> Tensor:
+        if not got.numel():
+            return torch.zeros(len(got), device=got.device)
+        dtype, bound = self._dtype(calls[0], name), self._bound(calls[0], name)
+        if self._compares[name].kind == comparison.ELEMENTWISE:
+            if bound.exact:
+                return tolerance.per_call(tolerance.mismatches(got, expected)).amax(1)
+            if dtype in _SINGLE:
+                return tolerance.quick_excess(got, expected, dtype, bound)
+        found = zip(calls, got, strict=True)
+        return torch.stack([self._compare(call, name, made).over.max() for call, made in found])
 
     def allowed(self, name: str, baseline: Mapping[str, float]) -> float:
         """How many allowances an output may be off by, given the baseline's error."""
@@ -275,10 +260,11 @@ class Assessor:
             f"({self._kind(call, name)})\n  first at [{first}]",
         )
 
-    def _unwritten(self, call: Call, name: str, got: Tensor) -> Tensor:
+    def _unwritten(self, call: Call, name: str, got: Tensor, expected: Tensor) -> Tensor:
         if not got.is_floating_point() and not self._compares[name].positional:
-            return torch.zeros(()).double()  # see ``_written``
-        return tolerance.unwritten(got, call.expected[name], self._dtype(call, name)).sum().double()
+            return torch.zeros(len(got), device=got.device).double()  # see ``_written``
+        mask = tolerance.unwritten(got, expected, self._dtype(call, name))
+        return tolerance.per_call(mask).sum(1).double()
 
     def _near(
         self, call: Call, name: str, got: Tensor, baseline: Mapping[str, float], moved: Moved
@@ -377,21 +363,6 @@ def _explained(finding: Finding, outputs: Tensors) -> Finding:
     return replace(finding, detail=f"{finding.detail}\n  {why}")
 
 
-def severity(finding: Finding) -> tuple[bool, bool, float]:
-    """A key that sorts findings from right to badly wrong."""
-    excess = finding.worst.excess if finding.worst else 0.0
-    return (finding.rejected, not finding.ok, excess)
-
-
-def describe(worst: Worst | None) -> dict[str, Any] | None:
-    """A worst element for ``verdict.json``."""
-    if worst is None:
-        return None
-    return {
-        "output": worst.output,
-        "index": list(worst.index),
-        "expected": number(worst.expected),
-        "got": number(worst.got),
-        "error": number(worst.error, 3),
-        "tolerance": number(worst.tolerance, 3),
-    }
+def _stacked(tensors: Sequence[Tensor]) -> Tensor:
+    """The tensors of all calls as one: [calls, ...]."""
+    return tensors[0].unsqueeze(0) if len(tensors) == 1 else torch.stack([*tensors])

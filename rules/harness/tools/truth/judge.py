@@ -20,7 +20,8 @@ from terms.tolerance import bounds
 from torch import OutOfMemoryError, Tensor
 
 from truth import comparison, lanes, repeatable
-from truth.assessment import Assessor, Call, Finding, Tensors
+from truth.assessment import Assessor, Call, Tensors
+from truth.finding import Finding
 from truth.fitting import fitting
 from truth.lanes import Lane, Ran, Results
 from truth.lazy_outputs import LazyOutputs, bytes_of

@@ -12,7 +12,7 @@ from terms.policy import DEFAULT
 from terms.reasons import Reason
 from terms.verdict import FAIL, PASS, REJECTED, SKIPPED
 
-from truth.assessment import Finding, describe, severity
+from truth.finding import Finding, describe, severity
 from truth.judge import Case, Judge, Judged
 
 Group = Sequence[Case]

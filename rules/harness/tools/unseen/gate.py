@@ -13,7 +13,7 @@ from base.sampler import Drawn, Ground
 from base.spec import Spec, SpecError, read_policy
 from terms.unseen import UnseenPolicy
 from terms.verdict import FAIL, PASS, REJECTED, Verdict, number
-from truth.assessment import Finding, describe
+from truth.finding import Finding, describe
 from truth.judge import Case, Judge, Judged
 from truth.oracle import TaskFault
 from truth.side import Launching

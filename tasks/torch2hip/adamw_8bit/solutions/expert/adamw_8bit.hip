@@ -51,6 +51,14 @@ template <class T, int kPack> __device__ Pack<T, kPack> read(const T* from) {
 }
 
 template <class T, int kPack> __device__ void write(T* to, const Pack<T, kPack>& pack) {
+#ifdef __HIP_PLATFORM_NVIDIA__
+  if constexpr (sizeof(pack) == 16) {  // nvcc cuts a store that is written in C++ into four
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
+                 "r"(pack.bits.x), "r"(pack.bits.y), "r"(pack.bits.z), "r"(pack.bits.w)
+                 : "memory");
+    return;
+  }
+#endif
   reinterpret_cast<Pack<T, kPack>*>(to)->bits = pack.bits;
 }
 

@@ -85,7 +85,7 @@ def open_bundle(
                 raise BundleError(
                     Reason.BUNDLE_TOO_LARGE,
                     f"it would unpack to {total:,} bytes",
-                    hint=f"the limit is {limit:,}; --max_bytes=N raises it",
+                    hint=f"the limit is {limit:,}; --max_bytes=SIZE raises it",
                 )
             yield Bundle(manifest, _read_blobs(container, manifest.blobs))
     except DamagedError as error:

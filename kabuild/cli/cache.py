@@ -12,22 +12,14 @@ from pathlib import Path
 import click
 
 from kabuild.base.errors import ExitCode, KabuildError, Reason, UsageError
-from kabuild.base.sizes import parse_size, show_size
+from kabuild.base.sizes import show_size
 from kabuild.cli.completion import complete_labels
 from kabuild.cli.flags import SolverFlags, WhereFlags
 from kabuild.cli.options import argument, takes
-from kabuild.cli.types import InputPath, OutputFile, say_of, unwritable
+from kabuild.cli.types import SIZE, InputPath, OutputFile, say_of, unwritable
 from kabuild.loading import find_workspace, load_workspace
 from kabuild.store import default_path
 from kabuild.store.limit import Limit, size_limit
-
-
-def read_size(_: click.Context, option: click.Parameter, text: str | None) -> int | None:
-    """``20G`` in bytes."""
-    try:
-        return None if text is None else parse_size(text)
-    except ValueError as error:
-        raise UsageError(Reason.BAD_FLAG, f"--{option.name}: {error}") from None
 
 
 @click.group("cache")
@@ -50,7 +42,11 @@ def command() -> None:
 @command.command("stats")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def stats(*, as_json: bool) -> None:
-    """Show the size, limit and content of the store."""
+    """Show the size, limit and content of the store.
+
+    \b
+    kabuild cache stats
+    """
     from kabuild.cli.cache_report import measure, render
 
     found = measure(default_path(), _limit())
@@ -60,19 +56,21 @@ def stats(*, as_json: bool) -> None:
 @command.command("gc")
 @click.option(
     "--max_size",
-    callback=read_size,
-    metavar="SIZE",
+    type=SIZE,
     help="The size to reach, such as 5G.  [default: the limit]",
 )
 @click.option("--dry_run", is_flag=True, help="Print what would be removed, and remove nothing.")
 @click.option("--background", is_flag=True, hidden=True)
 def gc(*, max_size: int | None, dry_run: bool, background: bool) -> None:
-    """Remove the results that were not used for longest.
+    """Remove the least recently used results.
+
+    \b
+    kabuild cache gc
+    kabuild cache gc --max_size=5G --dry_run
 
     It stops when the store is below its limit. Results are removed whole, with blobs that no
-    other result needs. Toolchains pinned by this
-    workspace are kept, and so is everything used in the last half hour. Builds may run
-    meanwhile.
+    other result needs. Toolchains pinned by this workspace are kept, and so is everything used
+    in the last half hour. Builds may run meanwhile.
     """
     from kabuild.execution.background_gc import SECONDS, SHARE
     from kabuild.store.gc import collect
@@ -98,6 +96,10 @@ def gc(*, max_size: int | None, dry_run: bool, background: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def verify(*, remove: bool, as_json: bool) -> None:
     """List damaged blobs, results and toolchains.
+
+    \b
+    kabuild cache verify
+    kabuild cache verify --remove
 
     Reads everything again. Also lists entries without this user's seal; builds ignore them.
     Exits with 36 when something is damaged or not sealed, and with 0 when --remove removed it.
@@ -143,6 +145,10 @@ class ExportFlags(WhereFlags, SolverFlags):
 def export(options: ExportFlags) -> None:
     """Write results to a file for another machine.
 
+    \b
+    kabuild cache export all.kcache
+    kabuild cache export softmax.kcache //tasks/hip2hip/softmax
+
     Takes the results of PATTERNS, or all. Skips results that were made without a sandbox or
     lack this user's seal: they are never shared.
     """
@@ -179,12 +185,14 @@ def export(options: ExportFlags) -> None:
 @click.argument("file", type=InputPath(exists=True, dir_okay=False, plain=True))
 @click.option(
     "--max_bytes",
-    callback=read_size,
-    metavar="SIZE",
+    type=SIZE,
     help="Refuse a file that unpacks to more.  [default: the store's limit]",
 )
 def import_(*, file: Path, max_bytes: int | None) -> None:
     """Add results that 'kabuild cache export' wrote.
+
+    \b
+    kabuild cache import softmax.kcache
 
     The digest of every blob is checked; nothing of a damaged file is imported. Whether a result
     is true can only be checked by judging again: import only from people you trust. Imported

@@ -344,7 +344,11 @@ class RunFlags(RequestFlags):
     """How actions run."""
 
     jobs: int | None = flag(
-        "--jobs", "-j", type=JOBS, help="Actions to run at once, in cores.  [default: all cores]"
+        "--jobs",
+        "-j",
+        type=JOBS,
+        metavar="N",
+        help="Use at most N cores for actions.  [default: all cores]",
     )
     sandbox_debug: bool = flag(
         "--sandbox_debug", is_flag=True, help="Keep sandbox directories for inspection."

@@ -98,17 +98,18 @@ class OptimiseFlags(WhereFlags, SaltFlags, KeyFlags, RunFlags, JsonFlags):
 @click.command("optimise", context_settings={"show_default": False})
 @takes(OptimiseFlags)
 def command(options: OptimiseFlags) -> None:
-    """Have an agent solve a model's tasks, one session after the other, within a budget.
+    """Have an agent solve a model's tasks within a budget.
 
-    Each session goes to the part that could still save most of the model's time. A part is left
-    when it is near its roof, fast enough, or stalled, or when its budget is spent. The fastest
-    kernels are written to solutions/optimised of each task, and all decisions to out/model.
+    Sessions run one after the other. Each goes to the part that could still save most of the
+    model's time. A part is left when it is near its roof, fast enough, or stalled, or when its
+    budget is spent. The fastest kernels are written to solutions/optimised of each task, and all
+    decisions to out/model.
 
     \b
     kabuild model optimise tasks/my_model --agent=claude_code --budget=4h
 
-    The same command goes on after an interruption. Exits with 0 when a part became faster, 3 when
-    none did, 8 when interrupted, 36 when the machine failed.
+    After an interruption, the same command continues. Exits with 0 when a part became faster, 3
+    when none did, 8 when interrupted, 36 when the machine failed.
     """
     request = options.request()
     rules = Rules(
@@ -140,7 +141,7 @@ def _text(found: Optimised, verify: str) -> str:
     said = {
         End.PARTS_DONE: "every part is done",
         End.BUDGET: "the rest of the budget is less than a session may take",
-        End.INTERRUPTED: "interrupted, the same command goes on",
+        End.INTERRUPTED: "interrupted; the same command continues",
         End.BROKEN: "the machine failed, the same command goes on",
     }[found.end]
     lines = [

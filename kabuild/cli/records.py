@@ -75,7 +75,8 @@ def command(options: RecordsFlags) -> None:
     Name the bundles in the order in which they were published. A time breaks a record if its
     95 % interval lies wholly below that of the record. It counts only if no usual gate was left
     out, and if the replay beside its bundle (BUNDLE.replay.json, from 'kabuild replay --json')
-    measured it again. Of both times the longer one counts. --update writes no others.
+    measured it again; then the longer of the two times counts. --update writes only records that
+    count.
     """
     file = options.file or records_file()
     if file is None and (options.update or not options.bundles):

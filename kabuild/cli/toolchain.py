@@ -63,6 +63,9 @@ def command() -> None:
 def list_(*, as_json: bool) -> None:
     """List toolchains and whether each is ready.
 
+    \b
+    kabuild toolchain list
+
     A narrow terminal shows fewer columns; 'kabuild toolchain show' prints everything.
     """
     with declared() as toolchains:
@@ -80,7 +83,11 @@ def list_(*, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def show(*, name: str, as_json: bool) -> None:
-    """Show a toolchain's files, its digest, and its users."""
+    """Show a toolchain's files, its digest, and its users.
+
+    \b
+    kabuild toolchain show nvcc
+    """
     with declared() as toolchains:
         declaration = toolchains.find(name)
         item = take_stock(declaration, toolchains.resolver)
@@ -110,6 +117,10 @@ def show(*, name: str, as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Fetch again, and replace changed files.")
 def fetch(*, names: tuple[str, ...], force: bool) -> None:
     """Download pinned toolchains into the store: those named, or all.
+
+    \b
+    kabuild toolchain fetch
+    kabuild toolchain fetch nvcc --force
 
     Afterwards no network is needed. Toolchains in the store are not fetched again; one that was
     changed there is an error, which --force repairs. Errors do not stop the rest; the exit code
@@ -146,6 +157,10 @@ def fetch(*, names: tuple[str, ...], force: bool) -> None:
 @click.argument("names", nargs=-1)
 def lock(*, names: tuple[str, ...]) -> None:
     """Write the digests of all toolchains to a lock.
+
+    \b
+    kabuild toolchain lock
+    kabuild toolchain lock nvcc
 
     The lock is toolchains/lock.toml. An entry that matches its declaration is kept. A toolchain
     that you name is locked anew; this also undoes 'kabuild toolchain pin'.
@@ -219,6 +234,9 @@ def pin(*, name: str, home: Path | None, paths: tuple[str, ...]) -> None:
 def verify(*, names: tuple[str, ...]) -> None:
     """List files of toolchains that differ from their pins.
 
+    \b
+    kabuild toolchain verify nvcc
+
     Reads all files again. Exits with 45 when a file differs, else with 36 when a toolchain that
     you name is missing or still to be fetched.
     """
@@ -277,7 +295,7 @@ def _adopted(declaration: Declaration, home: Path | None, paths: tuple[str, ...]
     if home is None and not usual.home:
         raise UsageError(
             Reason.BAD_FLAG,
-            f"{declaration.label.short} is fetched; say what to adopt in its place",
+            f"{declaration.label.short} is downloaded: name a directory to use instead of it",
             hint=f"kabuild toolchain pin {declaration.label.short} --from DIRECTORY",
         )
     where = _absolute(home) if home else Path(usual.home)

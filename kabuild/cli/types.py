@@ -12,6 +12,7 @@ import click
 
 from kabuild.base.errors import InfraError, Reason, UsageError
 from kabuild.base.fs import check_output, descriptor_of
+from kabuild.base.sizes import parse_size
 from kabuild.model.options import MOST_JOBS, MOST_RUNS, MOST_SAMPLES
 
 
@@ -33,7 +34,6 @@ JOBS = WholeNumber(min=1, max=MOST_JOBS)
 RUNS = WholeNumber(min=1, max=MOST_RUNS)
 SAMPLES = WholeNumber(min=1, max=MOST_SAMPLES)
 COUNT = WholeNumber(min=1, max=1_000_000)
-BYTES = WholeNumber(min=1, max=1 << 50)
 LONGEST_NUMBER = 18
 """Digits of a number that is only an identifier, such as that of a rerun."""
 
@@ -64,6 +64,22 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
 
 
 DURATION = Duration()
+
+
+class Size(click.ParamType):  # type: ignore[type-arg]
+    """A size in bytes: ``500M``, ``20G``."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Bytes."""
+        try:
+            return value if isinstance(value, int) else parse_size(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+SIZE = Size()
 
 
 class InputPath(click.Path):

@@ -32,8 +32,8 @@ class WatchFlags(SolverFlags, GateFlags, JudgingFlags):
         default="",
         callback=read_gates,
         metavar="GATES",
-        help="Only these gates: compile,perf; or the default ones with changes: +unseen,-perf.  "
-        "[default: the usual gates of each task]",
+        help="Only these gates, comma-separated: compile,perf; or changes to the default: "
+        "+unseen,-perf.  [default: each task's quick gates, such as compile]",
     )
 
     def refine(self, request: Request) -> Request:

@@ -90,10 +90,18 @@ at_socket = click.option(
     help="Offer this platform besides cpu.",
 )
 @click.option(
-    "--devices", default="", callback=_read_devices, metavar="N,N", help="Use only these devices."
+    "--devices",
+    default="",
+    callback=_read_devices,
+    metavar="NUMBERS",
+    help="Use only these devices, such as 0,2.  [default: all of one model]",
 )
 @click.option(
-    "--jobs", "-j", type=JOBS, help="Actions to run at once, in cores.  [default: all cores]"
+    "--jobs",
+    "-j",
+    type=JOBS,
+    metavar="N",
+    help="Use at most N cores for actions.  [default: all cores]",
 )
 @click.option(
     "--drain",
@@ -119,12 +127,13 @@ def serve(
     drain: float,
     metrics: tuple[str, int] | None,
 ) -> None:
-    """Run the actions that engines pass on, in sandboxes, and sign the results.
+    """Run the actions of engines in sandboxes, and sign results.
 
     \b
     kabuild worker serve --signing_key=node.key --platform=cuda
 
-    Offers the toolchains of the workspace. Ends on Ctrl-C and SIGTERM, after the actions that run.
+    Offers the toolchains of the workspace. Ctrl-C or SIGTERM ends it
+    once the running actions are done.
     Exits with 36 if this machine has no sandboxes.
     """
     signer = _signer(signing_key)

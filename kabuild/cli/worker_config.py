@@ -90,7 +90,9 @@ class ConfigFlags(Options):
         show_default=True,
         help="GPUs of a node.",
     )
-    jobs: int = flag("--jobs", "-j", type=JOBS, default=8, show_default=True, help="Its cores.")
+    jobs: int = flag(
+        "--jobs", "-j", type=JOBS, default=8, show_default=True, help="Cores of a node."
+    )
     workspace: str = flag(
         "--workspace",
         type=ABSOLUTE,

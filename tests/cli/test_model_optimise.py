@@ -140,7 +140,7 @@ def stopped(place: CliWorkspace) -> Ran:
 
 def test_an_interrupted_run_keeps_what_it_found(place: CliWorkspace, stopped: Ran) -> None:
     assert stopped.code == 8, stopped.err
-    assert "interrupted, the same command goes on; sessions: 1" in stopped.out
+    assert "interrupted; the same command continues; sessions: 1" in stopped.out
     assert "Traceback" not in stopped.err
     assert [line["event"] for line in log(place)] == ["begin", "session", "left", "end"]
     assert log(place)[-1]["why"] == "interrupted"

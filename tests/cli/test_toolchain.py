@@ -262,7 +262,7 @@ def test_a_tree_is_pinned_however_it_and_its_parts_are_spelt(
     ("arguments", "message"),
     [
         (("pin", "python"), "belongs to the running Python"),
-        (("pin", "nvcc"), "say what to adopt"),
+        (("pin", "nvcc"), "name a directory to use instead"),
         (("pin", "tools", "--from", "/nonexistent"), "does not exist"),
         (("pin", "tools", "--from", "{tree}", "--path", "../etc"), "there is no '../etc'"),
         (("pin", "tools", "--path", "/etc"), "there is no '/etc' in {tree}"),

@@ -16,9 +16,6 @@ from kabuild.model.gate import Pick
 from kabuild.model.gate_result import GateResult
 from kabuild.model.label import Label
 
-_COMPILING = "compile"
-"""The gate, of the rules that ship, whose verdict says what kernels take of a processor."""
-
 
 @dataclass(frozen=True)
 class Tables:
@@ -63,7 +60,7 @@ def read_tables(builds: Builder, request: Request, platform: str) -> Tables:
     Where that is not possible, the tables say why.
     """
     arch = platform.partition(":")[2]
-    compiling = replace(request, platform=platform, pick=Pick.USUAL, gates=(_COMPILING,))
+    compiling = replace(request, platform=platform, pick=Pick.COMPILED, gates=())
     try:
         summary = builds.run(compiling)
     except KabuildError as error:

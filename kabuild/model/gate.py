@@ -27,13 +27,14 @@ class When(StrEnum):
 class Role(StrEnum):
     """The figures in the verdict of a gate.
 
-    CHECK: none that count. TIMES: ``mean_speedup`` and ``cases`` with times of both sides; beside
-    it ``samples.json``. COUNTS: none; beside it ``analysis.json``, what kernels do. SCORE:
-    ``speedup``, its interval, and ``score``; it aggregates the other gates, so it decides only if
-    it is alone.
+    CHECK: none that count. COMPILES: ``kernels``, what each takes of a processor. TIMES:
+    ``mean_speedup`` and ``cases`` with times of both sides; beside it ``samples.json``. COUNTS:
+    none; beside it ``analysis.json``, what kernels do. SCORE: ``speedup``, its interval, and
+    ``score``; it aggregates the other gates, so it decides only if it is alone.
     """
 
     CHECK = "check"
+    COMPILES = "compiles"
     TIMES = "times"
     COUNTS = "counts"
     SCORE = "score"
@@ -74,6 +75,7 @@ class Pick(StrEnum):
 
     USUAL = "usual"
     WATCHED = "watched"
+    COMPILED = "compiled"
     TIMED = "timed"
     COUNTED = "counted"
     VALIDATE = "validate"
@@ -86,6 +88,7 @@ class Pick(StrEnum):
             return gate.role is Role.COUNTS
         return gate.usual and {
             Pick.WATCHED: gate.watched,
+            Pick.COMPILED: gate.role is Role.COMPILES,
             Pick.TIMED: gate.role is Role.TIMES,
         }.get(self, True)
 

@@ -49,7 +49,7 @@ So no candidate can reach this limit, which would end the action without a verdi
 """
 
 GATES = (
-    Gate(gates.COMPILE, share="compiled", watched=True),
+    Gate(gates.COMPILE, role=Role.COMPILES, share="compiled", watched=True),
     Gate(gates.CORRECTNESS, share="correct", watched=True),
     Gate(gates.PERF, role=Role.TIMES, watched=True),
     Gate(gates.UNSEEN, share="unseen"),

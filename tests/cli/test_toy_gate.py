@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
 from pathlib import Path
 
 import pytest
 
-from tests.testkit.cli import CliWorkspace
+from tests.testkit.cli import REPOSITORY, CliWorkspace
 
 RULE = """\
 from kabuild.rule import Context, Gate, Role, Rule, When, attr
@@ -152,3 +153,29 @@ def test_bundles_hold_it(toyed: CliWorkspace, tmp_path: Path) -> None:
     assert toyed.run("publish", "//t", "--gates=make", "-o", part).code == 0
     left = "gates left out: race, points of //t\n"
     assert left in toyed.run("verify", part).out
+
+
+NAMES = {"compile", "correctness", "perf", "unseen", "retention", "sanitize", "admission"}
+
+
+def named_gates(root: Path) -> list[str]:
+    """Where a module names a gate of the rules that ship."""
+    return [
+        f"{file.relative_to(root)}:{node.lineno}: {node.value}"
+        for file in sorted(root.rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Constant) and node.value in NAMES
+    ]
+
+
+def test_no_code_of_kabuild_names_a_gate() -> None:
+    found = named_gates(REPOSITORY / "kabuild")
+
+    # AgentKernelArena's results, which are read and written, have gates of their own.
+    assert {place.partition(":")[0] for place in found} == {"report/arena.py"}
+
+
+def test_the_search_for_gates_finds_one(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text('"""Judges perf."""\nx = ("perf",)\n')
+
+    assert named_gates(tmp_path) == ["x.py:2: perf"]

@@ -20,7 +20,7 @@ from kabuild.report.page.svg import (
     text,
 )
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 96, 24, 18, 46
+_LEFT, _RIGHT, _TOP, _BOTTOM = 112, 24, 18, 46
 
 
 def draw(title: str, machine: Machine, timed: Sequence[Timed], *, ways: bool) -> Markup | None:

@@ -230,7 +230,7 @@ class Evaluator:
             return self._written(solution)
         raise UsageError(
             Reason.BAD_SOLUTION,
-            f"a solution is a string, a Path, or strings by name, not {said(solution)}",
+            f"a solution must be a str, a Path or a mapping of names to str, not {said(solution)}",
         )
 
     def _written(self, files: Mapping[str, str]) -> Path:

@@ -181,7 +181,7 @@ def _check_once(what: str, names: Iterable[str]) -> None:
     """
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
-        raise ValueError(f"it has two of the {what} {twice[:80]!r}")
+        raise ValueError(f"it lists the {what} {twice[:80]!r} twice")
 
 
 def _file(path: Any, digest: Any, executable: Any) -> OutputFile:

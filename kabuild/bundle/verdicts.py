@@ -84,8 +84,8 @@ def check_handed_on(manifest: Manifest, roots: Mapping[Digest, Directory]) -> No
         for name, node in inside.files.items() if inside and record.task else ():
             own = said.get((task_of(record), name.removesuffix(".json")))
             if own is not None and own != node.digest:
-                what = f"{VERDICTS}{name} is not the verdict of that gate"
-                raise damaged(f"{record.label} had false inputs: {what}")
+                what = f"its input {VERDICTS}{name} is not the verdict of that gate"
+                raise damaged(f"{record.label}: {what}")
 
 
 def is_skipped(gate: str, data: bytes) -> bool:

@@ -134,7 +134,7 @@ def _advice(error: KabuildError) -> str:
         return REFUSED
     if error.reason is Reason.REMOTE_MISSING:
         return "check the properties in [remote.pools], and those that workers are started with"
-    return "the logs of the server, of its worker and of its node say more"
+    return "see the logs of the server, its worker and its node"
 
 
 def compare_toolchains(title: str, offered: Offered, own: Mapping[str, bytes]) -> Iterator[Finding]:

@@ -28,7 +28,7 @@ _UNTRUSTED = "for a private authority, pass its certificate: --tls_certificate=F
 _VERIFIED = {
     9: "it is not valid yet: check the clocks of both machines",
     10: "renew the server's certificate; if it is still valid, this machine's clock is wrong",
-    62: "in the URL, name the server as its certificate does, or have it issued for this name",
+    62: "use the name in the certificate as host of the URL, or issue one for this name",
 }
 """What helps against a certificate that OpenSSL refuses with such a code."""
 

@@ -38,7 +38,7 @@ def _broken(package: str, requirement: str, error: BaseException) -> str:
     if not isinstance(error, ImportError):
         why = f"{type(error).__name__}: {why}" if why else type(error).__name__
     if _is_of_python(package):
-        hint = f"reinstall Python, or use another one than {_python()}"
+        hint = f"reinstall {_python()}, or use another Python"
         return f"the module '{package}' of Python itself is broken: {why}\n  {hint}"
     again = f"{_python()} -m pip install --force-reinstall '{requirement}'"
     name = _name(requirement)

@@ -177,7 +177,7 @@ def extract_(options: ExtractFlags) -> None:
         click.echo(escaped(f"//{found.package}/whole  the model itself"))
         if has_loss(model.text.decode()):
             click.echo(escaped(f"//{found.package}/step  a training step, without the optimiser"))
-            click.echo("parts of the backward pass: no tasks, extract takes parts of calls only")
+            click.echo("parts of the backward pass cannot be extracted as tasks")
     raise click.exceptions.Exit(int(code))
 
 

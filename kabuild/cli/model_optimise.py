@@ -140,9 +140,9 @@ def command(options: OptimiseFlags) -> None:
 def _text(found: Optimised, verify: str) -> str:
     said = {
         End.PARTS_DONE: "every part is done",
-        End.BUDGET: "the rest of the budget is less than a session may take",
+        End.BUDGET: "the remaining budget is shorter than a session may take",
         End.INTERRUPTED: "interrupted; the same command continues",
-        End.BROKEN: "the machine failed, the same command goes on",
+        End.BROKEN: "the machine failed; the same command continues",
     }[found.end]
     lines = [
         "",

@@ -44,3 +44,5 @@ def command(*, expression: tuple[str, ...], output: str) -> None:
         click.echo(f"warning: {note}", err=True)
     if text:
         click.echo(text, nl=not text.endswith("\n"))
+    else:
+        click.echo("no target matches", err=True)

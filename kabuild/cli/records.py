@@ -165,7 +165,7 @@ class _Changed:
             parts.append(_table("not replayed, or not by all gates: no records yet", rows))
         parts += [
             in_line(
-                f"{source}: its times are by judging code that this kabuild does not ship "
+                f"{source}: its times were measured by code that this kabuild does not ship "
                 f"({len(code)} files; 'kabuild verify' names them)"
             )
             for source, code in self._foreign.values()

@@ -162,7 +162,7 @@ def _claim_names(label: Label, rule: Rule, position: Position, taken: dict[str, 
                 Reason.DUPLICATE_TARGET,
                 f"':{name}' is declared twice",
                 position=position,
-                hint=f"the other one: {taken[name]}",
+                hint=f"first declared at {taken[name]}",
             )
     taken.update(dict.fromkeys(names, position))
 

@@ -189,7 +189,7 @@ def check_originals(repository: Repository, task: LockedTask) -> None:
             Reason.MISSING_FILE,
             f"no checkout of '@{repository.name}' at {repository.shown}",
             position=repository.position,
-            hint="get it, or correct the path in WORKSPACE.toml",
+            hint="clone it there, or correct the path in WORKSPACE.toml",
         )
     checkout = Checkout(repository.path)
     for path, sha256 in task.files.items():

@@ -206,7 +206,7 @@ def _left_out(table: Mapping[str, Any]) -> LeftOut:
 def _text(table: Mapping[str, Any], key: str, default: str | None = None) -> str:
     """A string. Raises KeyError if it is missing but required, TypeError if it is not a string."""
     if not isinstance(table, dict):
-        raise TypeError(f"a table is expected where '{key}' is asked for")
+        raise TypeError(f"expected a table with '{key}'")
     found = table[key] if default is None else table.get(key, default)
     return _each_text([found], key)[0]
 

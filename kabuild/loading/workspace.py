@@ -117,7 +117,7 @@ def parse_workspace(root: Path, file: TomlFile) -> Workspace:
         )
     defaults, scoring = values.get("defaults", {}), values.get("scoring", {})
     if "policy" in defaults and "policy" in scoring:
-        raise _error(file, ("scoring", "policy"), "the policy is set twice, in [defaults] too")
+        raise _error(file, ("scoring", "policy"), "the policy is set twice: here and in [defaults]")
     return Workspace(
         root=root,
         name=values["name"],

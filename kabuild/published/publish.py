@@ -98,8 +98,8 @@ def check_salt(request: Request, summary: Summary, *, reveal: bool) -> None:
         source = "--unseen_salt_file" if request.salt_file else "WORKSPACE.toml"
         raise BundleError(
             Reason.NOT_PUBLISHABLE,
-            f"a bundle needs the private salt of {source} to be rerun",
-            hint="--reveal_salt includes it; its configs are then no longer hidden",
+            f"a replay of this bundle would need the private salt of {source}",
+            hint="--reveal_salt includes it; its hidden configs are then public",
         )
 
 

@@ -51,7 +51,7 @@ class Endpoint:
             path = url.removeprefix("unix:")
             path = path.removeprefix("//") if path.startswith("//") else path
             if not path.startswith("/"):
-                raise ValueError(f"the path of a socket is absolute, got '{url}'")
+                raise ValueError(f"a socket's path must be absolute, got '{url}'")
             return cls(f"unix:{path}")
         try:
             parts = urlsplit(url)

@@ -107,7 +107,9 @@ def _check_texts(attrs: Mapping[str, Any]) -> None:
             raise AttributeProblem(what, (name,))
         for index, text in enumerate(texts):
             if not text.strip() or not text.isprintable():
-                raise AttributeProblem(f"{text!r} says nothing", (name, index), "leave it out")
+                raise AttributeProblem(
+                    f"{text!r} has no printable text", (name, index), "remove it"
+                )
 
 
 def _check_flops(attrs: Mapping[str, Any], signature: Signature) -> None:

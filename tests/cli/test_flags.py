@@ -245,6 +245,12 @@ def test_query_prints_labels(tasks: CliWorkspace, expression: str, expected: lis
     assert ran.out.splitlines() == expected
 
 
+def test_a_query_without_a_match_says_so(tasks: CliWorkspace) -> None:
+    ran = tasks.run("query", "somepath(//a/one, //b/three)")
+
+    assert (ran.code, ran.out, ran.err) == (0, "", "no target matches\n")
+
+
 def test_query_knows_dependencies_both_ways(tasks: CliWorkspace) -> None:
     deps = tasks.run("query", "deps(//a/one)").out.splitlines()
     rdeps = tasks.run("query", "rdeps(//..., //toolchains/zig)").out.splitlines()

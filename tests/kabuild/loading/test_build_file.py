@@ -185,7 +185,9 @@ def test_a_duplicate_names_both_lines(project: Project) -> None:
     project.write("a/BUILD.toml", '[[group]]\nname = "x"\n\n[[group]]\nname = "x"\n')
     error = failure(project)
     assert error.reason is Reason.DUPLICATE_TARGET
-    assert str(error) == "a/BUILD.toml:4: ':x' is declared twice\n  the other one: a/BUILD.toml:1"
+    assert (
+        str(error) == "a/BUILD.toml:4: ':x' is declared twice\n  first declared at a/BUILD.toml:1"
+    )
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

@@ -240,8 +240,8 @@ def _two_verdicts(manifest: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (_another_label, "two of the action '//tasks"),
-        (_two_verdicts, "two of the output 'verdict.json'"),
+        (_another_label, "lists the action '//tasks"),
+        (_two_verdicts, "lists the output 'verdict.json' twice"),
     ],
 )
 def test_nothing_is_said_twice(

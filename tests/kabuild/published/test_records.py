@@ -52,7 +52,7 @@ def test_a_record_counts_once_a_replay_reproduced_it(tmp_path: Path) -> None:
     assert (found["records"], len(found["not_replayed"])) == ([], 1)
     assert "would be the first" in place.run("records", "a.kab").out
     assert [*found["foreign_code"].values()] == [["/bin/sh -c"]]
-    assert "a.kab: its times are by judging code that" in place.run("records", "a.kab").out
+    assert "a.kab: its times were measured by code that" in place.run("records", "a.kab").out
 
     replayed(place, "a.kab")
     (first,) = shown(place, "a.kab", "--update", "--date=2026-01-30")["new"]

@@ -27,8 +27,7 @@ from kabuild.model.label import Label
 from kabuild.model.options import Options
 from kabuild.model.target import Target
 from kabuild.rule.attr import AttributeProblem
-from kabuild.rule.context import Context
-from kabuild.rule.provider import Provider
+from kabuild.rule.context import Context, Provider
 from kabuild.rule.rule import Rule
 from kabuild.toolchain.declaration import Declaration
 from kabuild.toolchain.resolution import resolve as resolve_here

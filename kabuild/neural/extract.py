@@ -24,11 +24,11 @@ from kabuild.neural.packages import (
     files_of,
     package_of,
     remove_package,
+    undone,
     write_packages,
 )
 from kabuild.neural.profile import Profile, Row
 from kabuild.neural.running import ModelFile, finished, run_tool, unreadable
-from kabuild.neural.undo import undone
 from kabuild.neural.values import MALFORMED
 from kabuild.pipeline import Summary
 

@@ -6,7 +6,7 @@ import contextlib
 import json
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -318,3 +318,30 @@ def _name(value: Any) -> str:
     if not _NAME.fullmatch(text(value)) or keyword.iskeyword(value):
         raise ValueError("a name is not a Python identifier")
     return str(value)
+
+
+@contextlib.contextmanager
+def undone(directory: Path, files: Iterable[str]) -> Iterator[None]:
+    """Put ``files`` of a directory back as they were if the block raises, also on Ctrl-C.
+
+    Directories that are empty then are removed, the ``directory`` and new ones above it included.
+    Raises ``OSError``.
+    """
+    before = {directory / name: _content(directory / name) for name in files}
+    above = [parent for parent in directory.parents if not parent.exists()]
+    try:
+        yield
+    except BaseException:
+        for path, content in before.items():
+            if content is None:
+                path.unlink(missing_ok=True)
+            elif content != _content(path):
+                atomic_write(path, content)
+        for home in (*dict.fromkeys(path.parent for path in before), directory, *above):
+            with contextlib.suppress(OSError):  # it has other files, or is gone
+                home.rmdir()
+        raise
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None

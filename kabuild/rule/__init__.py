@@ -41,8 +41,7 @@ from kabuild.model.options import Options
 from kabuild.model.platform import Platform
 from kabuild.rule import attr
 from kabuild.rule.attr import AttributeProblem
-from kabuild.rule.context import Context
-from kabuild.rule.provider import Provider
+from kabuild.rule.context import Context, Provider
 from kabuild.rule.rule import Rule
 
 __all__ = [

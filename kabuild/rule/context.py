@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kabuild.base.canonical import canonical_json
@@ -24,9 +25,18 @@ from kabuild.model.label import Label, repository_of
 from kabuild.model.options import Options
 from kabuild.model.platform import CPU_SPEC, PLATFORMS, Platform, PlatformSpec
 from kabuild.model.target import Target
-from kabuild.rule.provider import Provider
 
 _ARTIFACTS = (Source, Output, Literal)
+
+
+@dataclass(frozen=True)
+class Provider:
+    """Base of all providers: information from a target for its dependents.
+
+    A provider is a frozen dataclass; a rule gives at most one of each type. Families of rules
+    define their own beside their rules.
+    """
+
 
 P = TypeVar("P", bound=Provider)
 Lookup = Callable[[Label], Mapping[type[Provider], Provider]]

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from kabuild.rule import AnalysisError, Artifact, Context, Reason, Rule, Source, Toolchain, attr
 
 from ..harness.providers import AgentInfo
-from .budget import BUDGETS
-from .definition import check_agent, definition
+from .definition import BUDGETS, check_agent, definition
 
 CLI_ROLE = "agent-cli"
 

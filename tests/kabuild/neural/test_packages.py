@@ -9,8 +9,14 @@ from typing import Any
 import pytest
 
 from kabuild.base.errors import LoadError
-from kabuild.neural.packages import FILE, Extracted, Known, remove_package, write_packages
-from kabuild.neural.undo import undone
+from kabuild.neural.packages import (
+    FILE,
+    Extracted,
+    Known,
+    remove_package,
+    undone,
+    write_packages,
+)
 from kabuild.neural.values import MALFORMED
 
 

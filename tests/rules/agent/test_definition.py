@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from kabuild.rule import AttributeProblem, Source
-from rules.agent.budget import BUDGETS
-from rules.agent.definition import ADAPTERS, check_agent, definition
+from rules.agent.definition import ADAPTERS, BUDGETS, check_agent, definition
 from rules.agent.rule import RULE
 
 TOOLS = Path(__file__).parents[3] / "rules/agent/tools"

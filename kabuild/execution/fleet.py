@@ -18,9 +18,15 @@ from typing import TYPE_CHECKING, Self
 from kabuild.base.clock import Clock, SystemClock
 from kabuild.base.errors import InfraError, Reason, RemoteError
 from kabuild.base.printing import in_line
-from kabuild.execution.errand import DistrustedError, Errand, LostError, NodeError, NoNodeError
 from kabuild.execution.placement import Placement, Routing
 from kabuild.execution.prepared import Prepared
+from kabuild.execution.remote_run import (
+    DistrustedError,
+    LostError,
+    NodeError,
+    NoNodeError,
+    RemoteRun,
+)
 from kabuild.execution.strategy import Execution
 from kabuild.execution.wire import (
     ENDED,
@@ -126,7 +132,7 @@ class Fleet:
         wire = wire_action(prepared, routing, terms.program)
         inputs = [node.digest for _, node in prepared.root.walk()]
         seconds = action.limits.timeout + GRACE
-        errand = Errand(
+        remote = RemoteRun(
             self,
             wire,
             inputs,
@@ -140,7 +146,7 @@ class Fleet:
             return self._read(answer, prepared.key, prepared.fresh)
 
         try:
-            result, fault = errand.bring(read, remembered=not prepared.fresh)
+            result, fault = remote.result(read, remembered=not prepared.fresh)
         except RemoteError as error:
             raise self._failed(action, error) from error
         except NoNodeError:
@@ -155,12 +161,12 @@ class Fleet:
         """
         fresh = token_hex(16)
         wire = wire_survey(fresh, routing, self._terms.program)
-        errand = Errand(self, wire, [], cancel, seconds=GRACE, awaits_nodes=False)
+        remote = RemoteRun(self, wire, [], cancel, seconds=GRACE, awaits_nodes=False)
 
         def read(answer: Answer) -> tuple[ActionResult, str]:
             return self._read(answer, wire.note, fresh)
 
-        result, _ = errand.bring(read, remembered=False)
+        result, _ = remote.result(read, remembered=False)
         if result.stdout is None:
             raise InfraError(Reason.NODE_FAILED, f"a worker of {self._terms.name} sent no answer")
         return self._store.cas.get(result.stdout)

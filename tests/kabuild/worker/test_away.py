@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kabuild.base.errors import InfraError
-from kabuild.execution.errand import MOST_ROUNDS
+from kabuild.execution.remote_run import MOST_ROUNDS
 from kabuild.model.action import Action
 from tests.testkit.actions import command
 from tests.testkit.clock import FakeClock

@@ -26,7 +26,7 @@ NOT_BEGUN = range(NO_NODE, 75)
 
 
 class Server(Protocol):
-    """What an errand needs of a fleet."""
+    """What a run needs of a fleet."""
 
     @property
     def away(self) -> float:
@@ -83,7 +83,7 @@ class DistrustedError(Exception):
         self.why = why
 
 
-class Errand:
+class RemoteRun:
     """One wire action: sent, run and read, again and again where that may help."""
 
     def __init__(
@@ -112,7 +112,7 @@ class Errand:
         self._away_since: float | None = None
         self._attempt = 0
 
-    def bring(self, read: Callable[[Answer], T], *, remembered: bool) -> T:
+    def result(self, read: Callable[[Answer], T], *, remembered: bool) -> T:
         """The answer, as ``read`` parses it; with ``remembered``, the server's cached one suffices.
 
         Raises RemoteError, InfraError, StoreError and Interrupted.

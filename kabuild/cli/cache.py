@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from kabuild.base.errors import ExitCode, KabuildError, Reason, UsageError
+from kabuild.base.listing import counted
 from kabuild.base.sizes import show_size
 from kabuild.cli.completion import complete_labels
 from kabuild.cli.flags import SolverFlags, WhereFlags
@@ -84,7 +85,8 @@ def gc(*, max_size: int | None, dry_run: bool, background: bool) -> None:
     assert done is not None
     verb = "would remove" if dry_run else "removed"
     click.echo(
-        f"{verb} {done.results} results, {done.blobs} blobs, {done.toolchains} toolchains "
+        f"{verb} {counted(done.results, 'result')}, {counted(done.blobs, 'blob')}, "
+        f"{counted(done.toolchains, 'toolchain')} "
         f"({show_size(done.bytes)}); {show_size(done.remaining)} remain"
     )
     if done.remaining > limit:
@@ -122,7 +124,7 @@ def verify(*, remove: bool, as_json: bool) -> None:
         for line in render_damages(damages, packages, root):
             click.echo(line)
         click.echo(
-            f"read {checked.blobs} blobs and {checked.results} results "
+            f"read {counted(checked.blobs, 'blob')} and {counted(checked.results, 'result')} "
             f"({show_size(checked.bytes)}) in {time.monotonic() - began:.1f} s: "
             + (f"{len(damages)} damaged" if damages else "no damage found")
         )
@@ -171,13 +173,15 @@ def export(options: ExportFlags) -> None:
             raise unwritable("FILE", file, error) from None
     say_of(
         file,
-        f"{file}: {done.results} results, {done.blobs} blobs, {show_size(done.packed)} "
+        f"{file}: {counted(done.results, 'result')}, {counted(done.blobs, 'blob')}, "
+        f"{show_size(done.packed)} "
         f"({show_size(done.bytes)} unpacked)",
     )
     if done.left_out:
         say_of(
             file,
-            f"skipped {done.left_out} results: not hermetic, not sealed by you, or incomplete",
+            f"skipped {counted(done.left_out, 'result')}: not hermetic, not sealed by you, "
+            "or incomplete",
         )
 
 
@@ -205,8 +209,8 @@ def import_(*, file: Path, max_bytes: int | None) -> None:
     with Store.open() as store:
         done = import_results(store, file, limit=limit)
     click.echo(
-        f"imported {done.results} results and {show_size(done.bytes)}; "
-        f"{done.known} results were there already"
+        f"imported {counted(done.results, 'result')} and {show_size(done.bytes)}; "
+        f"already there: {done.known}"
     )
     for key in done.disputed:
         click.echo(f"kept the local result, which differs: {key}", err=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from kabuild.base.errors import NoTestsError, Reason
+from kabuild.base.listing import counted
 from kabuild.cli.session import builder
 from kabuild.loading import Loader, expand, find_workspace, load_workspace
 from kabuild.loading.request import Request
@@ -75,9 +76,10 @@ def _text(gates: Sequence[GateResult], without: int) -> str:
     lines += ["", Ladder.of(gates).text(), ""]
     lines.append(f"{passed} of {len(gates)} tasks mean what their originals do")
     if fooled:
-        lines.append(f"{fooled} originals have checks with findings: kabuild report --format=audit")
+        lines.append(f"checks with findings: {fooled}; see kabuild report --format=audit")
     if without:
         lines.append(
-            f"not proved: {without} tasks without an original check that the adapter knows"
+            f"not proved: {counted(without, 'task')} without an original check that the adapter "
+            "knows"
         )
     return "\n".join(lines).lstrip("\n")

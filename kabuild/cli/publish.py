@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from kabuild.base.errors import Reason, UsageError
+from kabuild.base.listing import counted
 from kabuild.bundle.archive import SUFFIX
 from kabuild.bundle.manifest import Manifest
 from kabuild.bundle.signature import sign, signature_of
@@ -94,7 +95,8 @@ def command(options: PublishFlags) -> None:
     unpacked = sum(manifest.blobs.values())
     say_of(
         output,
-        f"{output}: {len(manifest.records)} actions, {len(manifest.blobs)} blobs, "
+        f"{output}: {counted(len(manifest.records), 'action')}, "
+        f"{counted(len(manifest.blobs), 'blob')}, "
         f"{size / 1e6:.2f} MB ({unpacked / 1e6:.1f} MB unpacked)",
     )
     for line in broken:

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from kabuild.base.errors import Reason, UsageError
+from kabuild.base.listing import counted
 from kabuild.base.printing import in_line
 from kabuild.cli.bundle_flags import UnpackFlags
 from kabuild.cli.evaluations import known_gates
@@ -166,7 +167,7 @@ class _Changed:
         parts += [
             in_line(
                 f"{source}: its times were measured by code that this kabuild does not ship "
-                f"({len(code)} files; 'kabuild verify' names them)"
+                f"({counted(len(code), 'file')}; 'kabuild verify' names them)"
             )
             for source, code in self._foreign.values()
         ]

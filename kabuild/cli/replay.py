@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from kabuild.base.errors import ExitCode, Reason, UsageError
-from kabuild.base.listing import abridged
+from kabuild.base.listing import abridged, counted
 from kabuild.base.printing import in_line
 from kabuild.bundle.compare import Word
 from kabuild.cli.bundle_flags import UnpackFlags
@@ -99,7 +99,7 @@ def told(replayed: Replayed) -> str:
         labels = abridged(replayed.not_rerun)
         said.append(f"not rerun, since they use a network or secrets: {labels}")
     judged = [*lacking(replayed.manifest, replayed.left_out), *whose(replayed.origins)]
-    found = [*lines, f"{len(lines)} actions: {counts}", *said, *judged]
+    found = [*lines, f"{counted(len(lines), 'action')}: {counts}", *said, *judged]
     return "\n".join(map(in_line, found))
 
 

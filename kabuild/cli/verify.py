@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from kabuild.base.errors import Reason, UsageError
-from kabuild.base.listing import abridged
+from kabuild.base.listing import abridged, counted
 from kabuild.base.printing import in_line
 from kabuild.bundle.archive import TOTAL_LIMIT
 from kabuild.bundle.manifest import Manifest
@@ -72,7 +72,8 @@ def told(bundle: Path, verified: Verified) -> str:
 
 def _lines(bundle: Path, verified: Verified) -> list[str]:
     manifest = verified.manifest
-    counts = f"{len(manifest.records)} actions, {len(manifest.blobs)} blobs"
+    actions, blobs = len(manifest.records), len(manifest.blobs)
+    counts = f"{counted(actions, 'action')}, {counted(blobs, 'blob')}"
     return [
         f"{bundle}: whole; {counts}, published with kabuild {manifest.kabuild!r}",
         *(

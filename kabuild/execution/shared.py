@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 
 from kabuild.base.clock import Clock, SystemClock
 from kabuild.base.errors import KabuildError, Reason, RemoteError
-from kabuild.base.listing import abridged
+from kabuild.base.listing import abridged, counted
 from kabuild.execution.prepared import Prepared
 from kabuild.execution.upload import Parcel, Uploader
 from kabuild.model.action import Action
@@ -270,7 +270,7 @@ class SharedCache:
         total = self._refused.total()
         if not total:
             return ""
-        noun = "1 result" if total == 1 else f"{total} results"
+        noun = counted(total, "result")
         why = ", ".join(f"{count} {what}" for what, count in sorted(self._refused.items()))
         named = abridged([f"blob {digest}" for digest in dict.fromkeys(self._damaged)])
         where = f"; damaged on the server: {named}" if named else ""

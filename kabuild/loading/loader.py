@@ -15,6 +15,7 @@ from kabuild.base.errors import (
     UsageError,
 )
 from kabuild.base.fs import is_inside
+from kabuild.base.listing import counted
 from kabuild.base.printing import escaped
 from kabuild.base.suggest import suggest, suggest_path
 from kabuild.loading.attributes import AttributeReader
@@ -166,7 +167,7 @@ class Loader:
     def _external_below(self, name: str) -> Iterator[str]:
         if absent := self.external.left_out(name):
             self.notes[name] = (
-                f"{len(absent)} tasks of {show_package(name)} were not imported: "
+                f"not imported: {counted(len(absent), 'task')} of {show_package(name)}; "
                 f"kabuild import --list @{repository_of(name)} says why"
             )
         yield from self.external.below(name)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kabuild.base.listing import counted
 from kabuild.base.printing import escaped
 from kabuild.model.gate import Gate, Role, merged
 from kabuild.model.gate_result import GateResult
@@ -120,11 +121,10 @@ def render_totals(counts: Totals, seconds: float, *, broken: int = 0) -> str:
         if number
     ]
     actions = counts.executed + counts.cached + broken
-    noun = "action" if actions == 1 else "actions"
     judged = f"; gates: {', '.join(gates)}" if gates else ""
     there = f" ({counts.remote} by the fleet)" if counts.remote else ""
     return (
-        f"{actions} {noun}: {counts.cached} cached, {counts.executed} executed{there}"
+        f"{counted(actions, 'action')}: {counts.cached} cached, {counts.executed} executed{there}"
         f"{f', {broken} broken' if broken else ''}{judged}; {seconds:.2f} s"
     )
 

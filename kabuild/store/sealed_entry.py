@@ -10,6 +10,7 @@ from collections.abc import Callable
 from threading import Lock
 
 from kabuild.base.canonical import bytes_field
+from kabuild.base.listing import counted
 from kabuild.base.seal import SIZE, Seal, Trust
 
 KIND = "result"
@@ -59,5 +60,5 @@ class Distrusted:
             what = ", ".join(
                 f"{found.count(trust)} {trust.value}" for trust in Trust if trust in found
             )
-            noun = "1 result" if len(found) == 1 else f"{len(found)} results"
+            noun = counted(len(found), "result")
             warn(f"{noun} in the store did not count: not sealed by you ({what})")

@@ -166,7 +166,7 @@ def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace)
 
     query = imported.run("query", "@kb//...")
     assert query.out.split() == [f"@kb//{name}:{name[7:]}" for name in IMPORTED]
-    assert "5 tasks of @kb// were not imported" in query.err
+    assert "not imported: 5 tasks of @kb//" in query.err
 
 
 def test_the_lock_says_what_crosses_the_boundary(imported: CliWorkspace) -> None:

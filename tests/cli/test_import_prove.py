@@ -98,7 +98,7 @@ def test_tasks_are_proved_and_checks_are_examined(imported: CliWorkspace) -> Non
     assert rows["zeros"] == ["reduced", "3", "0", "1", "0", "2"], ran.out
     assert rows["noise 0.1"] == ["reduced", "3", "3", "0", "0", "0"], ran.out
     assert "3 of 3 tasks mean what their originals do" in ran.out
-    assert "1 originals have checks with findings" in ran.out
+    assert "checks with findings: 1; see kabuild report --format=audit" in ran.out
 
 
 def test_the_audit_names_tasks_and_the_command_that_shows_them(imported: CliWorkspace) -> None:

@@ -38,9 +38,9 @@ from kabuild.loading.workspace import DEFAULT_AGENT, Workspace
 from kabuild.model.action import AGENT_FACTS
 from kabuild.model.device import Devices
 from kabuild.model.event import EventSink, Warned
-from kabuild.model.gate import Gate, Pick, choose, merged, named
+from kabuild.model.gate import Gate, Pick, check_policy, choose, merged, named
 from kabuild.model.label import Label, repository_of
-from kabuild.model.options import MOST_TRIALS, Options, check_policy
+from kabuild.model.options import MOST_TRIALS, Options
 from kabuild.model.platform import CPU, Platform
 from kabuild.model.result import Outcome, Settled
 from kabuild.model.task_result import TaskResult
@@ -125,6 +125,7 @@ def settle(request: Request, loader: Loader, labels: tuple[Label, ...]) -> Loade
 def plan(request: Request, loaded: Loaded, store: Store) -> Plan:
     """Turn labels into actions. Raises AnalysisError, LoadError, NoTestsError and UsageError."""
     declared = _declared(loaded)
+    _check_policy(request, loaded, declared)
     names = _chosen(request, loaded, declared)
     analysis, consulted = _analyze(request, loaded, store)
     if not request.judge:
@@ -276,7 +277,6 @@ def _analyze(request: Request, loaded: Loaded, store: Store) -> tuple[Analysis, 
     Also returns the files that it looked up.
     """
     consulted: set[str] = set()
-
     root = loaded.workspace.root
     with provision(
         root,
@@ -295,29 +295,33 @@ def _analyze(request: Request, loaded: Loaded, store: Store) -> tuple[Analysis, 
 
 
 def _options(request: Request, workspace: Workspace, platform: Platform) -> Options:
-    policy = request.policy or workspace.policy or "aka"
-    try:
-        check_policy(policy)
-    except UsageError as error:
-        if not request.policy:
-            table = (
-                "scoring" if "policy" in workspace.file.values.get("scoring", {}) else "defaults"
-            )
-            error.position = workspace.position(table, "policy")
-        raise
     defaults = Options(
         platform=platform,
         agent=workspace.agent_label(request.agent or workspace.agent or DEFAULT_AGENT),
     )
-    return Options(
-        platform=defaults.platform,
-        agent=defaults.agent,
+    return replace(
+        defaults,
         solution=solution_of(request),
-        policy=policy,
+        policy=request.policy or workspace.policy or defaults.policy,
         samples=request.samples or defaults.samples,
         salt=salt_of(request) or workspace.salt or defaults.salt,
         run=request.agent_rerun,
     )
+
+
+def _check_policy(request: Request, loaded: Loaded, declared: Sequence[Gate]) -> None:
+    """Refuse a policy that the tasks' gates do not know, or else no gate. Raises UsageError."""
+    workspace, gates = loaded.workspace, declared
+    try:
+        if request.policy or workspace.policy:
+            if not any(gate.policies for gate in gates):
+                gates = loaded.loader.rules.gates().all
+            check_policy(loaded.options.policy, gates)
+    except UsageError as error:
+        if not request.policy:
+            is_scoring = "policy" in workspace.file.values.get("scoring", {})
+            error.position = workspace.position("scoring" if is_scoring else "defaults", "policy")
+        raise
 
 
 def _machine(request: Request, loader: Loader) -> tuple[Platform, Devices]:

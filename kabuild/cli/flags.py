@@ -28,8 +28,8 @@ from kabuild.loading import find_workspace, load_workspace
 from kabuild.loading.loader import Loader
 from kabuild.loading.request import Request
 from kabuild.loading.workspace import Workspace
-from kabuild.model.gate import Pick, choose
-from kabuild.model.options import MOST_TRIALS, check_policy
+from kabuild.model.gate import Pick, check_policy, choose
+from kabuild.model.options import MOST_TRIALS
 
 
 class _ConfigFlagError(UsageError):
@@ -79,7 +79,7 @@ def _check_names(workspace: Workspace, flags: Mapping[str, Any]) -> None:
     checks: Mapping[str, Callable[[str], object]] = {
         "platform": loader.platforms.parse,
         "agent": lambda name: find_agent(loader, workspace.agent_label(name)),
-        "policy": check_policy,
+        "policy": lambda name: check_policy(name, loader.rules.gates().all),
         "gates": lambda text: choose(_words(text), Pick.USUAL, loader.rules.gates().all),
     }
     for flag_name, check in checks.items():

@@ -51,6 +51,7 @@ class Gate:
         share: the heading of its column in a leaderboard, such as ``compiled``; empty for no
             column.
         watched: whether ``kabuild watch`` runs it by default.
+        policies: the scoring policies that a gate with Role.SCORE knows, for ``--policy``.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Gate:
     role: Role = Role.CHECK
     share: str = ""
     watched: bool = False
+    policies: tuple[str, ...] = ()
 
     @property
     def usual(self) -> bool:
@@ -122,6 +124,14 @@ def merged(declared: Iterable[Sequence[Gate]]) -> tuple[Gate, ...]:
                 order.insert(place, gate)
                 place += 1
     return tuple(order)
+
+
+def check_policy(name: str, declared: Iterable[Gate]) -> None:
+    """Raise UsageError(BAD_FLAG) for a scoring policy that no gate of ``declared`` knows."""
+    known = dict.fromkeys(policy for gate in declared for policy in gate.policies)
+    if name not in known:
+        hint = suggest(name, known) or f"policies: {', '.join(known) or 'none'}"
+        raise UsageError(Reason.BAD_FLAG, f"unknown scoring policy '{name}'", hint=hint)
 
 
 def deciding(gates: Iterable[Gate]) -> tuple[str, ...]:

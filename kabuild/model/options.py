@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kabuild.base.errors import Reason, UsageError
-from kabuild.base.suggest import suggest
 from kabuild.model.action import Source
 from kabuild.model.label import Label
 from kabuild.model.platform import Platform
-
-POLICIES = ("aka", "aka-v4", "fast_p", "geomean")
-
 
 MOST_TRIALS = 1000
 """The most trials of a task in one build. Each has its own actions, all of which are planned."""
@@ -34,7 +29,7 @@ class Options:
         platform: where candidates run.
         agent: the target that solves tasks.
         solution: the user's file or directory instead of the agent's, if given.
-        policy: the scoring policy.
+        policy: the scoring policy, one of those that the gate with Role.SCORE declares.
         samples: how many drawn configs the admission of a task tries.
         trials: how often an agent solves each task.
         run: a number in the keys of trials; a new one makes new trials.
@@ -49,10 +44,3 @@ class Options:
     salt: str = "kabuild-public-1"
     trials: int = 1
     run: int = 0
-
-
-def check_policy(name: str) -> None:
-    """Raise UsageError(BAD_FLAG) for an unknown scoring policy."""
-    if name not in POLICIES:
-        hint = suggest(name, POLICIES) or f"policies: {', '.join(POLICIES)}"
-        raise UsageError(Reason.BAD_FLAG, f"unknown scoring policy '{name}'", hint=hint)

@@ -28,7 +28,7 @@ from .originals import PRELOAD_OF_ORIGINALS, reference_files
 from .policy import gate_policy
 from .signature import Signature, read_signature
 from .task import judge_spec
-from .terms import gates
+from .terms import POLICIES, gates
 
 PYTHON = "${toolchain:python}/bin/python3"
 PYTHON_TOOLCHAIN = "//toolchains/python"
@@ -53,7 +53,7 @@ GATES = (
     Gate(gates.CORRECTNESS, share="correct", watched=True),
     Gate(gates.PERF, role=Role.TIMES, watched=True),
     Gate(gates.UNSEEN, share="unseen"),
-    Gate(gates.SCORE, role=Role.SCORE),
+    Gate(gates.SCORE, role=Role.SCORE, policies=tuple(POLICIES)),
     Gate(gates.RETENTION, When.ON_REQUEST),
     Gate(gates.ADMISSION, When.VALIDATE),
 )

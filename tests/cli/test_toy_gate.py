@@ -120,6 +120,23 @@ def test_what_is_no_gate_of_it_says_what_there_is(
     assert (ran.code, said in ran.err) == (2, True), ran.err
 
 
+def test_a_rule_declares_its_policies(workspace: CliWorkspace) -> None:
+    declared = RULE.replace("role=Role.SCORE)", 'role=Role.SCORE, policies=("fair",))')
+    workspace.write("rules/toys/rule.py", declared)
+
+    ran = [workspace.run("test", "//t", *flags) for flags in ((), ("--policy=fair",))]
+    refused = workspace.run("test", "//t", "--policy=fare")
+    other = workspace.run("test", "//t", "--policy=geomean")
+
+    assert [one.code for one in ran] == [0, 0]
+    hint = "  did you mean 'fair'?\n"
+    assert (refused.code, refused.err) == (2, f"error: unknown scoring policy 'fare'\n{hint}")
+    assert (other.code, other.err) == (
+        2,
+        "error: unknown scoring policy 'geomean'\n  policies: fair\n",
+    )
+
+
 def test_reports_show_it(toyed: CliWorkspace) -> None:
     table = toyed.run("report", "//t", "--gates=+toy", "--format=md").out
     assert "| tasks | trials | made | toyed | geomean |" in table

@@ -141,6 +141,22 @@ def test_a_batch_that_the_judge_saw_late_is_read_again(made):
     assert max(one.doubt_ns for one in others) == 7_000
 
 
+@pytest.mark.parametrize(
+    ("times", "agree"),
+    [
+        ([1_000, 1_004], True),
+        ([1_000, 1_030], False),
+        ([1_000, 3_000, 1_004], True),  # one that was disturbed
+        ([1_000, 3_000, 1_004, 2_000], False),
+        ([1_000, 1_050, 1_100, 1_150, 1_200, 1_250], False),  # the data decide
+    ],
+)
+def test_a_median_counts_if_most_batches_are_near_it(times, agree):
+    taken = Taken([GateSample(1, GATE_CLOCK, time, time, 0, 0) for time in times])
+
+    assert taken.agree(0.005) is agree
+
+
 def test_empty_batches_of_all_processes_are_subtracted_in_the_end():
     empties = Empties()
     empties.sides["candidate"].settled.extend([900, 1_000, 5_000])

@@ -160,7 +160,7 @@ def _charged(plan: DevicePlan, taken: BySide) -> float:
 def _differences(processes: Sequence[Taken]) -> list[float]:
     """By process, the extra time of a batch when the gate is opened at once."""
     return [
-        sample.reported_ns - statistics.median(other.reported_ns for other in one.undisturbed)
+        sample.reported_ns - statistics.median(other.reported_ns for other in one.samples)
         for one in processes
         for sample in one.at_once
         if clock_of(one.samples) == GATE_CLOCK
@@ -168,7 +168,7 @@ def _differences(processes: Sequence[Taken]) -> list[float]:
 
 
 def _times(taken: Taken, *, warm: bool) -> list[float]:
-    return [sample.per_call_ns for sample in (taken.warm if warm else taken.undisturbed)]
+    return [sample.per_call_ns for sample in (taken.warm if warm else taken.samples)]
 
 
 def _all(processes: Sequence[Taken]) -> list[GateSample]:

@@ -13,7 +13,6 @@ from perf.plan import SideName
 from perf.verification import Verified
 
 GATE_CLOCK, HOST_CLOCK = "gate", "host"
-LEAST_BATCHES = 2
 DOUBT_NS, DOUBT_SHARE = 8_000, 0.002
 _THROTTLED = 0x8 | 0x20 | 0x40 | 0x80  # nvmlClocksEventReasons for heat and the power supply
 
@@ -100,14 +99,12 @@ class Taken:
     verified: Verified = field(default_factory=Verified)
     odd: list[tuple[Call, Tensors]] = field(default_factory=list)
 
-    @property
-    def undisturbed(self) -> list[GateSample]:
-        """The faster half of the samples, and at least two.
-
-        A machine that is busy elsewhere for a moment makes a batch longer, never shorter.
-        """
-        fastest = sorted(self.samples, key=lambda sample: sample.per_call_ns)
-        return fastest[: max(LEAST_BATCHES, len(fastest) // 2)]
+    def agree(self, share: float) -> bool:
+        """Whether most samples are within ``share`` of their median, which then is no accident."""
+        times = [sample.per_call_ns for sample in self.samples]
+        middle = statistics.median(times)
+        close = sum(abs(time - middle) <= share * middle for time in times)
+        return close > len(times) / 2
 
     def forget(self) -> None:
         """Release all tensors that are no longer needed."""

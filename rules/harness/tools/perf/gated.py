@@ -41,7 +41,7 @@ EMPTY_AT_ONCE = 3
 TRIES = 2  # attempts to queue a batch: the first may find the host busy or allocate memory
 READINGS = 3  # of a batch, while heat slows the device or the judge's processor was elsewhere
 MOST_BATCHES = 6
-AGREEMENT = 0.01  # the spread of a process's undisturbed batches that is small enough
+AGREEMENT = 0.005  # how far from the median most batches of a process should be at most
 _WARM = 255  # the number of the batch that repeats one call
 
 
@@ -190,10 +190,8 @@ class GatedMeter:
         return taken
 
     def _enough(self, taken: Taken) -> bool:
-        if len(taken.samples) < self._samples:
-            return False
-        times = [sample.per_call_ns for sample in taken.undisturbed]
-        return times[-1] <= times[0] * (1 + AGREEMENT) or len(taken.samples) >= MOST_BATCHES
+        count = len(taken.samples)
+        return count >= self._samples and (taken.agree(AGREEMENT) or count >= MOST_BATCHES)
 
     def _batch(self, turn: Turn, index: int, *, at_once: bool) -> GateSample:
         """Time one verified batch; every reading of it has its own inputs."""

@@ -6,7 +6,7 @@ root of gate actions. Needs Linux 5.12 or later (``mount_setattr``).
 This runs in a process that was forked a moment ago, where touching a page for the first time
 costs microseconds. Hence plain ``os`` calls: ``pathlib`` would double the time.
 """
-# ruff: noqa: PTH102, PTH103, PTH106, PTH110, PTH113, PTH114, PTH115, PTH116, PTH118, PTH120, PTH211
+# ruff: noqa: PTH102, PTH103, PTH106, PTH110, PTH113, PTH114, PTH115, PTH116, PTH118, PTH119, PTH120, PTH211
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def _build_dev(shm_bytes: int) -> None:
 
 
 def _place(bind: Bind, kind: _Kind, source: str, target: str) -> None:
-    os.makedirs(os.path.dirname(target), exist_ok=True)
+    target = os.path.join(_made(os.path.dirname(target)), os.path.basename(target))
     if kind is _Kind.LINK:
         if not os.path.lexists(target):
             os.symlink(source, target)
@@ -247,7 +247,7 @@ def _place(bind: Bind, kind: _Kind, source: str, target: str) -> None:
         _copy(_OLD_ROOT + source, target)
         return
     if kind is _Kind.DIRECTORY:
-        os.makedirs(target, exist_ok=True)
+        target = _made(target)
     elif not os.path.exists(target):
         write_file(target, "")
     try:
@@ -262,6 +262,20 @@ def _place(bind: Bind, kind: _Kind, source: str, target: str) -> None:
     if not target.startswith("/dev/"):
         attributes |= _ATTR_NODEV
     _add_attributes(target, attributes, recursive=True)
+
+
+def _made(folder: str) -> str:
+    """Make a directory and those above it; returns where it is.
+
+    A directory that is there already may hold a link of the host, to something that is not bound:
+    a package of Python that is installed elsewhere, say. What belongs below it goes there.
+    """
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except (FileExistsError, FileNotFoundError):
+        folder = os.path.realpath(folder)
+        os.makedirs(folder, exist_ok=True)
+    return folder
 
 
 def _copy(source: str, target: str) -> None:

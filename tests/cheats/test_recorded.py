@@ -114,7 +114,7 @@ def test_only_who_is_timed_is_judged_when_the_timing_changed(tmp_path: Path) -> 
 def test_what_runs_a_candidate_is_found_by_its_imports() -> None:
     assert "execution/outcome.py" in module.RUN_BY  # of cached.py
     assert "execution/devices" in module.RUN_BY
-    assert not {"execution/fleet.py", "execution/errand.py"} & {*module.RUN_BY}
+    assert not {"execution/fleet.py", "execution/remote_run.py"} & {*module.RUN_BY}
 
 
 def test_the_whole_run_judges_all(

@@ -73,7 +73,8 @@ def compile_kernels(module: Source, text: str, lines: Sequence[int], spec: Path)
 
 def told(compiled: Compiled) -> str:
     """A line about compiled kernels."""
-    said = f"{len(compiled.kernels)} kernels compiled"
+    count = len(compiled.kernels)
+    said = f"{count} kernel{'' if count == 1 else 's'} compiled"
     return f"{said}; not all: {compiled.left_out}" if compiled.left_out else said
 
 

@@ -313,6 +313,21 @@ def _descendants(pid: int) -> list[int]:
     return found
 
 
+def test_what_lies_below_a_link_within_a_tree_is_placed_where_it_leads(tmp_path: Path) -> None:
+    """A package of Python that is installed elsewhere, and linked into site-packages."""
+    packages, elsewhere = tmp_path / "packages", tmp_path / "elsewhere"
+    packages.mkdir()
+    (elsewhere / "bin").mkdir(parents=True)
+    (elsewhere / "bin" / "tool").write_text("a tool")
+    (packages / "linked").symlink_to(elsewhere)
+    tool = packages / "linked/bin/tool"
+
+    for inner in (tool, tool.parent):
+        binds = (*system_binds(), *(Bind(str(path), str(path)) for path in (packages, inner)))
+        view = View(binds=binds, tmpfs=())
+        assert call_contained(tool.read_text, view=view, limits=NONE) == "a tool"
+
+
 def test_what_lies_below_a_link_is_placed_where_the_link_leads(tmp_path: Path) -> None:
     """Also where that is deeper than the link, and so placed later."""
     home, link, other = tmp_path / "deep/er/home", tmp_path / "link", tmp_path / "other"

@@ -136,7 +136,7 @@ def test_a_driver_older_than_what_kernels_are_linked_with_has_a_problem(fake: Fa
 
     (device,) = fake.vendor().probe().found
 
-    assert device.problem == "its driver is of CUDA 12.7, but kernels need 13 or newer"
+    assert device.problem == "its driver supports CUDA 12.7, but kernels need 13 or newer"
 
 
 def test_a_lost_device_leaves_the_others(fake: FakeNvidia) -> None:

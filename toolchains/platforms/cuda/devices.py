@@ -125,7 +125,7 @@ def _outdated(device: Device) -> str:
     major = version.partition(".")[0]
     if not major or int(major) >= _LEAST_CUDA:
         return ""
-    return f"its driver is of CUDA {version}, but kernels need {_LEAST_CUDA} or newer"
+    return f"its driver supports CUDA {version}, but kernels need {_LEAST_CUDA} or newer"
 
 
 def _all(nvml: Nvml) -> tuple[tuple[Device, int], ...]:

@@ -89,7 +89,7 @@ class Launcher:
         return runner
 
     def send(
-        self, errand: SupervisedRun, program: Program, policy: RunnerPolicy, seconds: float
+        self, supervised: SupervisedRun, program: Program, policy: RunnerPolicy, seconds: float
     ) -> Returned:
         """Run a tool over the candidate, in its own sandbox, until it ends or time is up.
 
@@ -102,7 +102,7 @@ class Launcher:
         try:
             try:
                 lent = (its_report, its_orders.fileno(), its_output)
-                self._request(program, policy, lent, errand)
+                self._request(program, policy, lent, supervised)
             finally:
                 its_orders.close()
                 os.close(its_report)
@@ -139,12 +139,12 @@ class Launcher:
         program: Program,
         policy: RunnerPolicy,
         fds: tuple[int, ...],
-        errand: SupervisedRun | None = None,
+        supervised: SupervisedRun | None = None,
     ) -> None:
         order = {
             "program": dataclasses.asdict(program),
             "policy": dataclasses.asdict(policy),
-            "errand": dataclasses.asdict(errand) if errand else None,
+            "supervised": dataclasses.asdict(supervised) if supervised else None,
         }
         try:
             with self._turn:

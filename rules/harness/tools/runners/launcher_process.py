@@ -21,7 +21,7 @@ from base.program import MachineFault, Program, RunnerPolicy
 
 from runners import confinement, driver_front, native_start, warden
 from runners.supervised_run import SupervisedRun
-from runners.supervised_run import run as run_errand
+from runners.supervised_run import run as run_supervised
 
 _REQUEST_BYTES = 1 << 16
 _MOST_FDS = 5
@@ -77,16 +77,16 @@ def _launch(data: bytes, fds: list[int]) -> bytes:
         request = json.loads(data)
         program = Program(**request["program"])
         policy = RunnerPolicy(**request["policy"])
-        errand = SupervisedRun(**request["errand"]) if request["errand"] else None
+        supervised = SupervisedRun(**request["supervised"]) if request["supervised"] else None
         control, orders, output, *_ = fds
-        front = _ready(program, filtered=errand is None)
+        front = _ready(program, filtered=supervised is None)
         if front and program.abi == "hip":
             fds.append(front.open_driver())
         kept = (control, output, *fds[3:])
         namespaces.fork_contained(
-            confinement.view(program, policy, errand.binds if errand else (), front),
+            confinement.view(program, policy, supervised.binds if supervised else (), front),
             confinement.limits(program, policy),
-            _entrance(program, policy, errand, kept, front.folder if front else ""),
+            _entrance(program, policy, supervised, kept, front.folder if front else ""),
             keep_fds=kept,
             seccomp="strict",
             supervisor=partial(warden.supervise, fd=orders),
@@ -103,7 +103,7 @@ def _launch(data: bytes, fds: list[int]) -> bytes:
 def _entrance(
     program: Program,
     policy: RunnerPolicy,
-    errand: SupervisedRun | None,
+    supervised: SupervisedRun | None,
     fds: tuple[int, ...],
     driver_folder: str,
 ) -> Callable[[], int]:
@@ -113,9 +113,9 @@ def _entrance(
     and the driver for a native runner.
     """
     control, output, *filtering = fds
-    if errand:
+    if supervised:
         environment = confinement.environment(program, policy)
-        return partial(run_errand, errand, environment, output, control)
+        return partial(run_supervised, supervised, environment, output, control)
     if program.abi == "hip":
         start = partial(native_start.run, driver_folder=driver_folder)
         return partial(start, program, policy, control, output, *filtering)

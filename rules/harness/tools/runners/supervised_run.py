@@ -54,17 +54,17 @@ class Returned:
     report: bytes
 
 
-def run(errand: SupervisedRun, environment: Mapping[str, str], output: int, report: int) -> int:
+def run(supervised: SupervisedRun, environment: Mapping[str, str], output: int, report: int) -> int:
     """Run the program and send its report; called in its sandbox. Returns its exit code."""
     for pipe in (output, report):
         os.set_inheritable(pipe, False)  # noqa: FBT003 - the candidate must not keep it open
     pid = os.fork()
     if pid == 0:
-        _become(errand, environment, output)
+        _become(supervised, environment, output)
     os.close(output)
     _, status = os.waitpid(pid, 0)
     try:
-        content = Path(errand.report).read_bytes()
+        content = Path(supervised.report).read_bytes()
     except OSError:
         content = b""
     with os.fdopen(report, "wb") as judge:
@@ -72,11 +72,11 @@ def run(errand: SupervisedRun, environment: Mapping[str, str], output: int, repo
     return status >> 8 if os.WIFEXITED(status) else _FAILED
 
 
-def _become(errand: SupervisedRun, environment: Mapping[str, str], output: int) -> NoReturn:
+def _become(supervised: SupervisedRun, environment: Mapping[str, str], output: int) -> NoReturn:
     try:
         os.dup2(output, 1)
         os.dup2(output, 2)
-        os.execve(errand.argv[0], errand.argv, environment)  # noqa: S606 - there is no shell here
+        os.execve(supervised.argv[0], supervised.argv, environment)  # noqa: S606 - there is no shell here
     finally:
         os._exit(_FAILED)
 

@@ -119,8 +119,8 @@ class Watched:
         policy = replace(
             RunnerPolicy.suited(self._spec.candidate, seconds), stderr_bytes=_KEPT_BYTES
         )
-        errand = self._errand(tool, folder)
-        returned = self._launcher.send(errand, self._spec.candidate, policy, seconds)
+        supervised = self._supervised(tool, folder)
+        returned = self._launcher.send(supervised, self._spec.candidate, policy, seconds)
         said = _Said.read(returned.said)
         if not said.ready:
             raise MachineFault(f"{tool} did not start the candidate: {said.text}")
@@ -134,7 +134,7 @@ class Watched:
             return found, None
         return [], _fault(returned, said, f"under {tool}", seconds)
 
-    def _errand(self, tool: str, folder: str) -> SupervisedRun:
+    def _supervised(self, tool: str, folder: str) -> SupervisedRun:
         candidate = self._spec.candidate
         own = (
             confinement.native_runner_path(candidate),

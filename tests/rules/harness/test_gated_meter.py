@@ -13,7 +13,7 @@ from base.program import Batch, CandidateFault, Config, Gated
 from perf import device_budget, device_state, gated
 from perf.device_budget import GIB, Budget
 from perf.gate_samples import GATE_CLOCK, HOST_CLOCK, Empties, GateSample, SidePlan, Taken
-from perf.gated import GatedMeter
+from perf.gated import MORE_DOUBTS, GatedMeter
 from terms.reasons import Reason
 from truth.oracle import TaskFault
 
@@ -155,6 +155,15 @@ def test_a_median_counts_if_most_batches_are_near_it(times, agree):
     taken = Taken([GateSample(1, GATE_CLOCK, time, time, 0, 0) for time in times])
 
     assert taken.agree(0.005) is agree
+
+
+def test_a_candidate_that_disturbs_the_judge_soon_gets_no_other_reading(made):
+    found = made(doubts=[90_000] * 99).round(1, CONFIGS[:1], planned)
+
+    taken = found[CONFIGS[0].name]["candidate"]
+    readings = [one.attempts for one in (*taken.samples, *taken.at_once)]
+    assert sum(readings) - len(readings) == MORE_DOUBTS
+    assert all(one.doubtful for one in taken.samples)
 
 
 def test_empty_batches_of_all_processes_are_subtracted_in_the_end():

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import random
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
 from terms.speedup import Speedup
+from torch import Tensor
 
 _LEAST = 2  # processes of a side: a single one has no spread
 RESAMPLES = 1000
@@ -109,10 +110,8 @@ def ratio(candidate: Samples, baseline: Samples, seed: int) -> Ratio:
     """
     logs = [_logarithms(side) for side in (candidate, baseline)]
     point = typical(logs[1]) - typical(logs[0])
-    source = random.Random(seed)  # noqa: S311 - statistics, no secret
-    draws = sorted(
-        _resampled(logs[1], source) - _resampled(logs[0], source) for _ in range(RESAMPLES)
-    )
+    source = torch.Generator("cpu").manual_seed(seed)
+    draws = (_resampled(logs[1], source) - _resampled(logs[0], source)).sort().values.tolist()
     cut = int(RESAMPLES * (1.0 - LEVEL) / 2.0)
     widening = _widening(sum(len(side) - 1 for side in logs))
     low = point - (point - draws[cut]) * widening
@@ -147,13 +146,25 @@ def _logarithms(side: Samples) -> list[list[float]]:
     return [[math.log(time) for time in process] for process in side]
 
 
-def _resampled(side: Samples, source: random.Random) -> float:
-    medians = []
-    for _ in side:
-        process = side[int(source.random() * len(side))]
-        drawn = [process[int(source.random() * len(process))] for _ in process]
-        medians.append(statistics.median(drawn))
-    return statistics.median(medians)
+def _resampled(side: Samples, source: torch.Generator) -> Tensor:
+    """``typical`` of ``RESAMPLES`` draws of processes, and of samples in each: [RESAMPLES]."""
+    with torch.device("cpu"):
+        most = max(map(len, side))
+        times = torch.tensor([[*each, *[math.inf] * (most - len(each))] for each in side]).double()
+        lengths = torch.tensor([len(each) for each in side])
+        processes = torch.randint(len(side), (RESAMPLES, len(side)), generator=source)
+        counts = lengths[processes]
+        places = torch.rand((*processes.shape, most), generator=source) * counts[..., None]
+        drawn = times[processes[..., None], places.long()]
+        drawn[torch.arange(most) >= counts[..., None]] = math.inf  # a shorter process has no more
+        return _medians(_medians(drawn, counts), torch.full((RESAMPLES,), len(side)))
+
+
+def _medians(values: Tensor, counts: Tensor) -> Tensor:
+    """The median of the first ``counts`` values in ascending order, along the last axis."""
+    ordered = values.sort(dim=-1).values
+    middle = torch.stack([(counts - 1) // 2, counts // 2], dim=-1)
+    return ordered.gather(-1, middle).mean(dim=-1)
 
 
 def _widening(freedom: int) -> float:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from kabuild.model.task_result import Evidence
 from kabuild.report.evaluation import Evaluation
 from kabuild.report.page.render import render_page
 from tests.kabuild.report.test_page import evaluation, result
@@ -39,8 +40,7 @@ def make(tasks: int, agents: int) -> list[Evaluation]:
                     f"task{task}",
                     None if (task + agent) % 7 == 0 else 1.0 + task % 5,
                     family=("hip2hip", "triton2triton")[task % 2],
-                    candidate=candidate,
-                    baseline=baseline,
+                    evidence=Evidence(candidate, baseline),
                 )
                 for task in range(tasks)
             ),

@@ -35,7 +35,6 @@ class ExitCode(int, Enum):
     COMMAND_LINE = 2
     TESTS_FAILED = 3
     NO_TESTS = 4
-    QUERY_FAILED = 7
     INTERRUPTED = 8
     ENVIRONMENT = 36
     INTERNAL = 37

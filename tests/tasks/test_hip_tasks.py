@@ -1,4 +1,4 @@
-"""Every HIP task's baseline and expert against the oracle in float64, on the cpu platform."""
+"""Every HIP starter's baseline and expert against the oracle in float64, on the cpu platform."""
 
 import importlib.util
 import shutil
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from tests.tasks.declared import starters
 from tests.tasks.hip_kernels import DTYPES, NOT_SUPPORTED, SUCCESS, Task, call
 from tests.testkit.cli import CliWorkspace
 from tests.testkit.compilations import Completed, compile_once
@@ -23,16 +24,13 @@ assert ZIG is not None
 assert ZIG.origin is not None
 COMPILER = f"--compiler=zig:{Path(ZIG.origin).parent}"
 WAVES = [64, 32]
-FAMILIES = {
-    "hip2hip": ["softmax", "layernorm", "gemm", "scan"],
-    "torch2hip": ["gelu", "rope", "topk", "attention_decode"],
-}
-TASKS = [Task.load(family, name) for family, names in FAMILIES.items() for name in names]
+TASKS = [Task.load(task.family, task.name) for task in starters() if task.kernel.suffix == ".hip"]
 BASELINES = [task for task in TASKS if task.family == "hip2hip"]
 PORTS = [task for task in TASKS if task.family == "torch2hip"]
 TASK = {task.name: task for task in TASKS}
 
-# Size 1, one past a tile, primes, and every branch on size that an expert takes.
+# Size 1, one past a tile, primes, and every branch on size that an expert takes. Another starter
+# has the sizes of its configs for cpu.
 SHAPES: dict[str, list[tuple[int, ...]]] = {
     "softmax": [
         (1, 1), (3, 7), (9, 33), (5, 257), (4, 509), (17, 1000), (2, 1025), (3, 4104), (1, 8200),
@@ -129,10 +127,17 @@ def dims_of(task: Task, shape: tuple[int, ...]) -> dict[str, int]:
     return dict(zip(task.declaration["dims"], shape, strict=True))
 
 
+def shapes_of(task: Task) -> list[tuple[int, ...]]:
+    """The shapes with which a task's kernels are called."""
+    names, configs = task.declaration["dims"], task.declaration["platform_configs"]["cpu"]
+    own = dict.fromkeys(tuple(config[name] for name in names) for config in configs)
+    return SHAPES.get(task.name, list(own))
+
+
 def mismatches(library: Path, task: Task) -> list[str]:
     """Call `library` for every shape and dtype, aligned and not; say what is wrong."""
     wrong = []
-    for number, shape in enumerate(SHAPES[task.name]):
+    for number, shape in enumerate(shapes_of(task)):
         for dtype in task.declaration["dtypes"]:
             for shift in (0, 1 + number % 3):
                 dims = dims_of(task, shape)
@@ -145,7 +150,7 @@ def mismatches(library: Path, task: Task) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("task", TASKS[:4], ids=lambda task: task.name)
+@pytest.mark.parametrize("task", BASELINES, ids=lambda task: task.name)
 def test_baseline_agrees_with_the_oracle(compiler: Compiler, task: Task) -> None:
     """The given kernel is right over the whole shape space, whatever the alignment."""
     library = compiler.compile(task.kernel, f"{task.name}.kernel", WAVES[0])
@@ -188,7 +193,7 @@ def test_mutated_kernel_is_caught(
 def test_skeleton_compiles_and_declines(compiler: Compiler, task: Task) -> None:
     """What an agent is given has the right entries, and none of them claims to work."""
     library = compiler.compile(task.kernel, f"{task.name}.kernel", WAVES[0])
-    dims = dims_of(task, SHAPES[task.name][0])
+    dims = dims_of(task, shapes_of(task)[0])
 
     for dtype in task.declaration["dtypes"]:
         called = call(library, task, dtype, dims, task.inputs(dims, dtype))
@@ -198,7 +203,7 @@ def test_skeleton_compiles_and_declines(compiler: Compiler, task: Task) -> None:
 @pytest.mark.parametrize("task", PORTS, ids=lambda task: task.name)
 def test_pytorch_baseline_agrees_with_the_oracle(task: Task) -> None:
     """What the expert is measured against computes the same thing."""
-    for shape in SHAPES[task.name]:
+    for shape in shapes_of(task):
         dims = dims_of(task, shape)
         inputs = task.inputs(dims, "f32")
         outputs = task.reference.baseline(**inputs, **task.scalars, **dims)

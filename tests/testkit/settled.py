@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.tasks.chosen import turn
+from tests.tasks.declared import starters
 from tests.testkit.kept import REPOSITORY
 
 SHARE = 5
@@ -57,8 +58,11 @@ PARTS: Mapping[str, Part] = {
     "kernels": Part(
         ("tests/tasks/test_hip_tasks.py",),
         (
-            *(f"tasks/hip2hip/{name}" for name in ("softmax", "layernorm", "gemm", "scan")),
-            *(f"tasks/torch2hip/{name}" for name in ("gelu", "rope", "topk", "attention_decode")),
+            *(
+                str(task.package.relative_to(REPOSITORY))
+                for task in starters()
+                if task.kernel.suffix == ".hip"
+            ),
             "toolchains/hip",
             "toolchains/python",
             "tests/tasks/hip_kernels.py",

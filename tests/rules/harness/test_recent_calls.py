@@ -104,3 +104,20 @@ def test_what_was_unused_for_longest_makes_room():
     assert [recent.get(key) for key in (2, 3)] == ["two", "3"]
     recent.clear()
     assert recent.get("new") is None
+
+
+def test_large_states_of_earlier_configs_are_dropped_and_drawn_again(judging, monkeypatch):
+    judge, _ = judging
+    drawn = []
+
+    def state(config, generator):
+        drawn.append(config.name)
+        return {"weight": torch.randn(config.dims["rows"], COLS, generator=generator)}
+
+    monkeypatch.setattr(judge.oracle, "state", state)
+    monkeypatch.setattr(judge_module, "STATE_BYTES", 3 * 4 * ROWS * COLS)
+    weights = [judge.call(case(rows=rows)).inputs["weight"] for rows in (4, 5, 4, 20, 4)]
+
+    assert drawn == ["rows=4", "rows=5", "rows=20", "rows=4"]
+    assert weights[0] is weights[2]
+    assert torch.equal(weights[0], weights[4])

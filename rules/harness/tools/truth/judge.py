@@ -30,6 +30,9 @@ from truth.proof import Proof
 from truth.recent import Recent
 from truth.side import Launching, Side, remembering
 
+STATE_BYTES = 1 << 30
+"""The most memory for the states of all configs, if not even one of them is larger."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -220,14 +223,23 @@ class Judge:
         return inputs | dict(self._state(case))
 
     def _state(self, case: Case) -> Tensors:
-        """The state of the case's config; the same tensors until its epoch ends."""
+        """The state of the case's config; the same tensors until its epoch ends.
+
+        Where states are large, those of earlier configs are dropped, and drawn again if needed.
+        """
         name = case.config.name
         stage, epoch = (case.stage, 0) if case.epoch is None else ("epoch", case.epoch)
-        found = self._states.get(name)
+        found = self._states.pop(name, None)
         if found is None or found[0] != (stage, epoch):
             generator = self._seeds.generator(f"state/{stage}", name, epoch)
-            self._states[name] = (stage, epoch), self.oracle.state(case.config, generator)
-        return self._states[name][1]
+            found = (stage, epoch), self.oracle.state(case.config, generator)
+        self._states[name] = found
+        while len(self._states) > 1 and self._state_bytes() > STATE_BYTES:
+            del self._states[next(iter(self._states))]
+        return found[1]
+
+    def _state_bytes(self) -> int:
+        return sum(bytes_of(state) for _, state in self._states.values())
 
     def judge(self, cases: Sequence[Case]) -> list[Judged]:
         """Judge cases of one config, each side running them in one batch."""

@@ -327,6 +327,6 @@ def test_the_filter_is_loaded_before_what_binds_to_the_driver(
             "policy": dataclasses.asdict(RunnerPolicy()),
         }
         fds = [os.open("/dev/null", os.O_RDONLY) for _ in range(3)]
-        launcher_process._launch(json.dumps({**told, "errand": None}).encode(), fds)
+        launcher_process._launch(json.dumps({**told, "supervised": None}).encode(), fds)
 
     assert did == ["filter", "triton"]

@@ -150,7 +150,8 @@ def _resampled(side: Samples, source: torch.Generator) -> Tensor:
     """``typical`` of ``RESAMPLES`` draws of processes, and of samples in each: [RESAMPLES]."""
     with torch.device("cpu"):
         most = max(map(len, side))
-        times = torch.tensor([[*each, *[math.inf] * (most - len(each))] for each in side]).double()
+        padded = [[*each, *[math.inf] * (most - len(each))] for each in side]
+        times = torch.tensor(padded, dtype=torch.float64)
         lengths = torch.tensor([len(each) for each in side])
         processes = torch.randint(len(side), (RESAMPLES, len(side)), generator=source)
         counts = lengths[processes]

@@ -84,7 +84,11 @@ def test_other_certificates_do_not_count(place: CliWorkspace, authority: Authori
     cases = (
         (authority.issue("localhost"), (), "self-signed certificate|unable to get local issuer"),
         (Authority("other").issue("localhost"), (trusted,), "issuer certificate -> for a private"),
-        (authority.issue("elsewhere"), (trusted,), "'localhost'. -> use the name in the certificate"),
+        (
+            authority.issue("elsewhere"),
+            (trusted,),
+            "'localhost'. -> use the name in the certificate",
+        ),
         (authority.issue("localhost", days=-1), (trusted,), "has expired -> renew the server's"),
     )
     for number, (issued, more, why) in enumerate(cases):

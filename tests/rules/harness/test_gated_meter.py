@@ -178,6 +178,8 @@ def test_empty_batches_of_all_processes_are_subtracted_in_the_end():
 
     assert [one.reported_ns for one in (*settled.samples, *settled.at_once)] == [9_000, 7_000]
     assert settled.verified is taken.verified
+    empties.sides["baseline"].settled.clear()
+    assert empties.applied("candidate", taken).samples[0].reported_ns == 10_000
 
 
 def test_graphs_are_timed_once_after_all_else(made, log):

@@ -116,8 +116,8 @@ def test_large_states_of_earlier_configs_are_dropped_and_drawn_again(judging, mo
 
     monkeypatch.setattr(judge.oracle, "state", state)
     monkeypatch.setattr(judge_module, "STATE_BYTES", 3 * 4 * ROWS * COLS)
-    weights = [judge.call(case(rows=rows)).inputs["weight"] for rows in (4, 5, 4, 20, 4)]
+    weights = [judge.call(case(rows=rows)).inputs["weight"] for rows in (4, 5, 4, 20, 6, 4)]
 
-    assert drawn == ["rows=4", "rows=5", "rows=20", "rows=4"]
+    assert drawn == ["rows=4", "rows=5", "rows=20", "rows=6", "rows=4"]
     assert weights[0] is weights[2]
-    assert torch.equal(weights[0], weights[4])
+    assert torch.equal(weights[0], weights[5])

@@ -47,6 +47,36 @@ def judged(parts, outputs):
     verifier.refuse(*sides, "in a test")
 
 
+def test_an_answer_in_memory_that_is_used_again_is_compared_with_its_own_call(parts):
+    """On a device the results of a reference are not copied."""
+    verifier, _, calls, right = parts
+    calls, right = calls[::2], right[::2]
+    memory = torch.empty_like(calls[0].expected["y"])
+
+    class Reused(dict[str, torch.Tensor]):
+        def __init__(self, answer):
+            super().__init__(y=answer)
+
+        def items(self):
+            memory.copy_(self["y"])
+            return [("y", memory)]
+
+    reused = [replace(call, expected=Reused(call.expected["y"])) for call in calls]
+    measured = verifier._assessor.measured(reused, right)
+    of_last = verifier._assessor.measured(reused, [right[-1]] * len(right))
+
+    assert measured[:, 0].max() < 1.0
+    assert (of_last[:-1, 0] > 1.0).all()
+
+
+def test_a_task_without_measures_has_nothing_to_measure(parts):
+    _, assessor, calls, right = parts
+    assessor._oracle._check = lambda *_: None
+
+    assert assessor.measures == ()
+    assert assessor.measured(calls[:2], right[:2]).shape == (2, 0)
+
+
 def test_right_outputs_pass(parts):
     judged(parts, parts[3])
 

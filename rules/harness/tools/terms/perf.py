@@ -9,7 +9,7 @@ from typing import Any
 from .policy import JudgingPolicy
 
 ON_DEVICE: Mapping[str, Any] = {
-    "max_slots": 64,
+    "max_slots": 128,
     "max_processes": 12,
     "min_batch_ms": 0.5,
     "half_width": 0.01,

@@ -179,7 +179,9 @@ class Assessor:
         The calls have one config. Doubles [calls, 2 * measures] on the outputs' device; the host
         does not wait for them.
         """
-        calls = [replace(call, expected=dict(call.expected)) for call in calls]  # computed once
+        if not self.measures:
+            return torch.zeros(len(calls), 0).double()
+        calls = [replace(call, expected=_own(call.expected, len(calls))) for call in calls]
         overs, unwritten = [], []
         for name in self.measures:
             got = _stacked([made[name] for made in outputs])
@@ -361,6 +363,13 @@ def _explained(finding: Finding, outputs: Tensors) -> Finding:
     names = " and ".join(f"'{name}'" for name in sorted(outputs.reused))
     why = f"a later call returned the same memory for {names}: each call must allocate its own"
     return replace(finding, detail=f"{finding.detail}\n  {why}")
+
+
+def _own(answer: Tensors, calls: int) -> Tensors:
+    """The answer, computed once; copied beside others, as a reference may use its memory again."""
+    if calls == 1:
+        return dict(answer)
+    return {name: tensor.clone() for name, tensor in answer.items()}
 
 
 def _stacked(tensors: Sequence[Tensor]) -> Tensor:

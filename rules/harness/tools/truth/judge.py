@@ -31,7 +31,7 @@ from truth.recent import Recent
 from truth.side import Launching, Side, remembering
 
 STATE_BYTES = 1 << 30
-"""The most memory for the states of all configs, if not even one of them is larger."""
+"""The most memory for the states of all configs but the latest."""
 
 
 @dataclass(frozen=True)
@@ -231,11 +231,12 @@ class Judge:
         stage, epoch = (case.stage, 0) if case.epoch is None else ("epoch", case.epoch)
         found = self._states.pop(name, None)
         if found is None or found[0] != (stage, epoch):
+            while self._states and self._state_bytes() > STATE_BYTES:
+                del self._states[next(iter(self._states))]
+                self._recent.clear()  # its calls have the tensors that were dropped
             generator = self._seeds.generator(f"state/{stage}", name, epoch)
             found = (stage, epoch), self.oracle.state(case.config, generator)
         self._states[name] = found
-        while len(self._states) > 1 and self._state_bytes() > STATE_BYTES:
-            del self._states[next(iter(self._states))]
         return found[1]
 
     def _state_bytes(self) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kabuild.bundle.archive import TOTAL_LIMIT
 from kabuild.cli.options import Options, flag
-from kabuild.cli.types import SIZE
+from kabuild.cli.types import CONTENT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +15,7 @@ class UnpackFlags(Options):
 
     max_bytes: int = flag(
         "--max_bytes",
-        type=SIZE,
+        type=CONTENT,
         default=TOTAL_LIMIT,
         help=f"Refuse a bundle that unpacks to more.  [default: {TOTAL_LIMIT >> 30}G]",
     )

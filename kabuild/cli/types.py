@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import re
 from pathlib import Path
@@ -67,19 +68,28 @@ DURATION = Duration()
 
 
 class Size(click.ParamType):  # type: ignore[type-arg]
-    """A size in bytes: ``500M``, ``20G``."""
+    """A size in bytes, within bounds: ``500M``, ``20G``."""
 
     name = "size"
+
+    def __init__(self, least: int = 0, most: float = math.inf) -> None:
+        self._least = least
+        self._most = most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Bytes."""
         try:
-            return value if isinstance(value, int) else parse_size(str(value))
+            size = value if isinstance(value, int) else parse_size(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
+        if not self._least <= size <= self._most:
+            self.fail(f"{value} is not from {self._least} byte to {self._most:,} bytes", param, ctx)
+        return size
 
 
 SIZE = Size()
+CONTENT = Size(least=1, most=1 << 50)
+"""What a bundle may unpack to."""
 
 
 class InputPath(click.Path):

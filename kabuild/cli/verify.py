@@ -15,7 +15,7 @@ from kabuild.bundle.manifest import Manifest
 from kabuild.bundle.signature import UNSIGNED, signature_of, signer
 from kabuild.bundle.verdicts import asked_for
 from kabuild.cli.evaluations import known_gates
-from kabuild.cli.types import SIZE, InputPath
+from kabuild.cli.types import CONTENT, InputPath
 from kabuild.published.copied import copied_bundle
 from kabuild.published.origin import Origins
 from kabuild.published.verify import Verified, verify_file
@@ -34,7 +34,7 @@ from kabuild.store import Store
     type=InputPath(exists=True, dir_okay=False, plain=True),
     help="An OpenSSH allowed_signers file; one of its keys must have signed.",
 )
-@click.option("--max_bytes", type=SIZE, default=TOTAL_LIMIT, hidden=True)
+@click.option("--max_bytes", type=CONTENT, default=TOTAL_LIMIT, hidden=True)
 def command(
     *, bundle: Path, signature: Path | None, allowed_signers: Path | None, max_bytes: int
 ) -> None:

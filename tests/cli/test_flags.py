@@ -379,3 +379,11 @@ def test_an_explanation_that_cannot_be_written_is_named(tasks: CliWorkspace) -> 
 
     assert ran.code == 2
     assert ran.err == "error: --explain: WORKSPACE.toml/why.txt: Not a directory\n"
+
+
+@pytest.mark.parametrize("size", ["0", "1025T", "8X", "-1"])
+def test_what_a_bundle_may_unpack_to_is_within_bounds(tasks: CliWorkspace, size: str) -> None:
+    ran = tasks.run("verify", "WORKSPACE.toml", f"--max_bytes={size}")
+
+    assert ran.code == 2
+    assert "invalid value for '--max_bytes'" in ran.err

@@ -274,6 +274,8 @@ def _made(folder: str) -> str:
         os.makedirs(folder, exist_ok=True)
     except (FileExistsError, FileNotFoundError):
         folder = os.path.realpath(folder)
+        if f"{folder}/".startswith(f"{_OLD_ROOT}/"):
+            raise  # nothing of the host's may be made
         os.makedirs(folder, exist_ok=True)
     return folder
 

@@ -328,6 +328,19 @@ def test_what_lies_below_a_link_within_a_tree_is_placed_where_it_leads(tmp_path:
         assert call_contained(tool.read_text, view=view, limits=NONE) == "a tool"
 
 
+def test_a_link_within_a_tree_makes_nothing_on_the_host(tmp_path: Path) -> None:
+    packages, outside = tmp_path / "packages", tmp_path / "outside"
+    packages.mkdir()
+    (packages / "linked").symlink_to(f"/.host{outside}/new")
+    (tmp_path / "tool").write_text("a tool")
+    tool = Bind(str(tmp_path / "tool"), str(packages / "linked/bin/tool"))
+    view = View(binds=(*system_binds(), Bind(str(packages), str(packages)), tool), tmpfs=())
+
+    with pytest.raises(SandboxError, match="linked"):
+        call_contained(lambda: "", view=view, limits=NONE)
+    assert not outside.exists()
+
+
 def test_what_lies_below_a_link_is_placed_where_the_link_leads(tmp_path: Path) -> None:
     """Also where that is deeper than the link, and so placed later."""
     home, link, other = tmp_path / "deep/er/home", tmp_path / "link", tmp_path / "other"

@@ -119,12 +119,13 @@ class DeviceGate:
 
     def samples(self) -> bytes:
         """``samples.json``: every reading, used or not."""
+        settled = {name: self._settled(name) for name in self._taken}
         return canonical_json(
             {
                 "schema": 1,
-                "configs": self._lists("samples"),
-                "at_once": self._lists("at_once"),
-                "warm": self._lists("warm"),
+                "configs": _lists("samples", settled),
+                "at_once": _lists("at_once", settled),
+                "warm": _lists("warm", settled),
                 "baselines": self._baselines,
                 "graphs": self._meter.graphs,
                 "empty": {side: asdict(one) for side, one in self._meter.empties.sides.items()},
@@ -141,15 +142,6 @@ class DeviceGate:
                 },
             }
         )
-
-    def _lists(self, kind: str) -> dict[str, Any]:
-        return {
-            name: {
-                side: [[asdict(sample) for sample in getattr(one, kind)] for one in sides[side]]
-                for side in SIDES
-            }
-            for name, sides in ((name, self._settled(name)) for name in self._taken)
-        }
 
     def _settled(self, name: str) -> BySide:
         """The samples of a config, less all empty batches."""
@@ -211,3 +203,13 @@ class DeviceGate:
         if rounds == self._policy.max_processes:
             return "max_processes"
         return "budget" if seconds > self._policy.budget_seconds else ""
+
+
+def _lists(kind: str, taken: Mapping[str, BySide]) -> dict[str, Any]:
+    return {
+        name: {
+            side: [[asdict(sample) for sample in getattr(one, kind)] for one in sides[side]]
+            for side in SIDES
+        }
+        for name, sides in taken.items()
+    }

@@ -46,6 +46,11 @@ class GateSample:
     doubt_ns: int = 0
 
     @property
+    def empties(self) -> str:
+        """The list of ``Empty`` with the batches that are comparable to this one."""
+        return "host" if self.clock == HOST_CLOCK else "at_once" if self.at_once else "settled"
+
+    @property
     def per_call_ns(self) -> float:
         """The time of one call."""
         return self.reported_ns / self.slots
@@ -100,7 +105,7 @@ class Taken:
     odd: list[tuple[Call, Tensors]] = field(default_factory=list)
 
     def agree(self, share: float) -> bool:
-        """Whether most samples are within ``share`` of their median, which then is no accident."""
+        """Whether most samples are within ``share`` of their median."""
         times = [sample.per_call_ns for sample in self.samples]
         middle = statistics.median(times)
         close = sum(abs(time - middle) <= share * middle for time in times)
@@ -137,23 +142,28 @@ class Empties:
         found = [getattr(self.sides[name], kind) for name in {side, "baseline"}]
         return min((statistics.median(values) for values in found if values), default=0.0)
 
+    def less(self, side: SideName, sample: GateSample) -> GateSample:
+        """The sample, less the empty batches that are known so far."""
+        left = sample.open_ns - self.of(side, sample.empties)
+        return replace(sample, reported_ns=max(1, round(left)))
+
     def applied(self, side: SideName, taken: Taken) -> Taken:
         """The same samples, less the empty batches of all processes.
 
         A single process has too few of them: an error of 5 us is 1 % of a batch.
         """
+
+        def final(sample: GateSample) -> GateSample:
+            if getattr(self.sides["baseline"], sample.empties):
+                return self.less(side, sample)
+            return replace(sample, reported_ns=sample.open_ns)  # a candidate's have no limit
+
         return replace(
             taken,
-            samples=[self._less(side, one) for one in taken.samples],
-            at_once=[self._less(side, one) for one in taken.at_once],
-            warm=[self._less(side, one) for one in taken.warm],
+            samples=[*map(final, taken.samples)],
+            at_once=[*map(final, taken.at_once)],
+            warm=[*map(final, taken.warm)],
         )
-
-    def _less(self, side: SideName, sample: GateSample) -> GateSample:
-        kind = "host" if sample.clock == HOST_CLOCK else "at_once" if sample.at_once else "settled"
-        trusted = getattr(self.sides["baseline"], kind)  # without it, a candidate's have no limit
-        empty = self.of(side, kind) if trusted else 0.0
-        return replace(sample, reported_ns=max(1, round(sample.open_ns - empty)))
 
 
 def clock_of(samples: Sequence[GateSample]) -> str:

@@ -237,11 +237,10 @@ class GatedMeter:
         self, side: SideName, slots: int, made: Gated, attempt: int = 1, *, at_once: bool = False
     ) -> GateSample:
         """The times of a batch behind the gate."""
-        empty = self.empties.of(side, "at_once" if at_once else "settled")
-        return GateSample(
+        sample = GateSample(
             slots=slots,
             clock=GATE_CLOCK,
-            reported_ns=max(1, round(made.open_ns - empty)),
+            reported_ns=made.open_ns,
             open_ns=made.open_ns,
             device_ns=made.device_ns,
             launch_ns=made.launch_ns,
@@ -250,6 +249,7 @@ class GatedMeter:
             attempts=attempt,
             state=device_state.reading(),
         )
+        return self.empties.less(side, sample)
 
     def by_host(
         self, side: SideName, runner: Held, slots: int, batch: Batch, attempt: int = 1
@@ -258,17 +258,17 @@ class GatedMeter:
         if not self.empties.sides[side].host:
             empty = [runner.empty().wall_ns for _ in range(EMPTY_BATCHES)]
             self.empties.sides[side].host.extend(empty)
-        overhead = self.empties.of(side, "host")
-        return GateSample(
+        sample = GateSample(
             slots=slots,
             clock=HOST_CLOCK,
-            reported_ns=max(1, round(batch.wall_ns - overhead)),
+            reported_ns=batch.wall_ns,
             open_ns=batch.wall_ns,
             device_ns=batch.reported_ns,
             launch_ns=0,
             attempts=attempt,
             state=device_state.reading(),
         )
+        return self.empties.less(side, sample)
 
     def calibrate_first(self, side: SideName, runner: Held) -> None:
         """``calibrate`` if this side has no empty batches yet."""

@@ -47,8 +47,8 @@ _CONTENTS: Mapping[str, Mapping[str, Any]] = {
 }
 """What is used of each module, as it is for plain numbers."""
 
-_PATHS = {("__path__", "torch._dynamo"), ("__path__", "sympy")}
-"""What the import of a module within a package asks the package for."""
+_PACKAGES = ("torch._dynamo", "sympy")
+"""Those that contain modules, whose import asks for ``__path__``."""
 
 
 @contextmanager
@@ -81,7 +81,7 @@ class _StandIn(ModuleType):
         vars(self).update(contents)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and (name, self.__name__) not in _PATHS:
+        if name.startswith("__") and not (name == "__path__" and self.__name__ in _PACKAGES):
             raise AttributeError(name)
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]

@@ -118,15 +118,6 @@ class _Ledger(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has n
         """Count ``more`` bytes as held for a moment."""
         self.peak = max(self.peak, self.held + more)
 
-    @contextmanager
-    def holding(self, more: int) -> Iterator[None]:
-        """Count ``more`` bytes as held in the body."""
-        self.held += more
-        try:
-            yield
-        finally:
-            self.held -= more
-
     def _add(self, tensor: Tensor) -> None:
         storage = tensor.untyped_storage()
         address, size = storage._cdata, storage.nbytes()  # noqa: SLF001 - its identity
@@ -175,10 +166,9 @@ def _verify(
     computing = ledger.peak
     call = Call(config, DEFAULT, inputs, answer)
     count = judge.assessor.together(outputs)
-    others = (count - 1) * written  # the answers of the calls that are measured together
+    others = (count - 1) * written  # copies of answers that are there while the last is computed
     ledger.peak = max(ledger.peak, computing + others)
-    with ledger.holding(others):
-        judge.assessor.measured([call] * count, [outputs] * count)
+    judge.assessor.measured([call] * count, [outputs] * count)
     judge.assessor.overs(call, outputs)
     if judge.oracle.structured:  # the task's own check gets copies
         ledger.note(sum(map(_held, (*inputs.values(), *outputs.values(), *answer.values()))))

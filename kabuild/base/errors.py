@@ -133,6 +133,14 @@ def described(error: BaseException) -> str:
         return type(error).__name__
 
 
+def follows_interrupt(error: BaseException) -> bool:
+    """Whether an interrupt caused it, as when shutil then closes a file twice."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, KeyboardInterrupt):
+        found = found.__cause__ or found.__context__
+    return found is not None
+
+
 class KabuildError(Exception):
     """One problem, in words for the person who can fix it.
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import click
 
-from kabuild.base.errors import ExitCode, InfraError, Reason, UsageError
+from kabuild.base.errors import ExitCode, InfraError, Reason, UsageError, follows_interrupt
 from kabuild.base.suggest import suggest
 from kabuild.base.umask import spare_owner
 from kabuild.base.version import __version__
@@ -154,7 +154,7 @@ def run() -> int:
     except click.Abort:  # as click converts it
         raise KeyboardInterrupt from None
     except Exception as problem:  # noqa: BLE001 - whatever it is, it is told
-        if _follows_interrupt(problem):
+        if follows_interrupt(problem):
             raise KeyboardInterrupt from None
         from kabuild.cli.problems import tell
 
@@ -182,14 +182,6 @@ def _prepare_completion(environment: Mapping[str, str]) -> None:
             f"{_COMPLETION}={wanted} without the shell's COMP_WORDS and COMP_CWORD",
             hint=f"unset {_COMPLETION}: only a shell sets it, to complete a command line",
         )
-
-
-def _follows_interrupt(problem: BaseException) -> bool:
-    """Whether an interrupt caused it, as when shutil then closes a file twice."""
-    found: BaseException | None = problem
-    while found is not None and not isinstance(found, KeyboardInterrupt):
-        found = found.__cause__ or found.__context__
-    return found is not None
 
 
 def settle() -> None:

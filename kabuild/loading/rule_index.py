@@ -11,12 +11,18 @@ import importlib
 import itertools
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
 from kabuild.base.bytecode import own_package
-from kabuild.base.errors import LoadError, Position, Reason, UsageError, described
+from kabuild.base.errors import (
+    LoadError,
+    Position,
+    Reason,
+    UsageError,
+    described,
+    follows_interrupt,
+)
 from kabuild.base.suggest import suggest
 from kabuild.loading.roots import builtin_root, find_workspace
 from kabuild.loading.rule_failure import failure_position
@@ -81,8 +87,11 @@ class RuleIndex:
         """The gates that all rules declare, except those of broken files."""
         found = {}
         for kind in self.kinds():
-            with suppress(LoadError):
+            try:
                 found[kind] = self.rule(kind).gates
+            except LoadError as error:
+                if follows_interrupt(error):
+                    raise
         return Gates({kind: gates for kind, gates in found.items() if gates})
 
     def file(self, kind: str) -> Path | None:

@@ -123,6 +123,29 @@ def test_broken_rule_files(
     assert caught.value.position == Position(str(file), line)
 
 
+INTERRUPTED = """
+class Name:
+    def __set_name__(self, *_):
+        raise KeyboardInterrupt
+
+class Named:
+    name = Name()
+"""
+
+
+def test_an_interrupted_import_is_not_taken_for_a_broken_rule(
+    project: Project, index: RuleIndex
+) -> None:
+    """Python may wrap the interrupt in another exception."""
+    roots = (project.root / "rules",)
+    others = RuleIndex(roots).gates().all
+    project.write("rules/mine/rule.py", INTERRUPTED)
+    with pytest.raises((LoadError, KeyboardInterrupt)):
+        index.gates()
+    project.write("rules/mine/rule.py", "1 / 0")
+    assert RuleIndex(roots).gates().all == others
+
+
 def test_the_line_is_that_of_the_helper_which_failed(project: Project, index: RuleIndex) -> None:
     helper = project.write("rules/mine/helper.py", "\n\n1 / 0\n")
     project.write("rules/mine/rule.py", "from .helper import x")

@@ -65,14 +65,14 @@ def configure(
             continue
         value = target.attrs[name]
         many = isinstance(value, tuple)
-        labels = tuple(
-            item if isinstance(item, Label) else _fill(loader, target, item, platform)
-            for item in (value if many else (value,))
-        )
-        attrs[name] = labels if many else labels[0]
-        for index, label in enumerate(labels):
+        labels = []
+        for index, item in enumerate(value if many else (value,)):
             path: tuple[PathStep, ...] = (name, index) if many else (name,)
+            known = isinstance(item, Label)
+            label = item if known else _fill(loader, target, item, platform, path)
+            labels.append(label)
             edges.append(Edge(label, _follow(loader, target, label, path), path))
+        attrs[name] = tuple(labels) if many else labels[0]
     if agent is not None and rule.gates:
         edges.append(Edge(agent, find_agent(loader, agent), (AGENT,)))
     return Configured(replace(target, attrs=attrs), tuple(edges))
@@ -131,8 +131,10 @@ def _follow(loader: Loader, target: Target, label: Label, path: tuple[PathStep, 
         raise
 
 
-def _fill(loader: Loader, target: Target, template: str, platform: str) -> Label:
-    """A default label on one platform."""
+def _fill(
+    loader: Loader, target: Target, template: str, platform: str, path: tuple[PathStep, ...]
+) -> Label:
+    """A label with ``{platform}``, which is a default or declared, on one platform."""
     found = _existing(loader, target, template, platform)
     if found is not None:
         return found
@@ -142,7 +144,7 @@ def _fill(loader: Loader, target: Target, template: str, platform: str) -> Label
     raise AnalysisError(
         Reason.NO_TOOLCHAIN if known else Reason.UNKNOWN_PLATFORM,
         f"{target.label.short} needs {template}, which does not exist for platform '{platform}'",
-        position=target.position,
+        position=loader.position(target, *path),
         hint=suggest(platform, there) or f"platforms that have it: {', '.join(there) or 'none'}",
     )
 

@@ -65,7 +65,7 @@ class AttributeReader:
         self._files = files
         self._package = package
         self._readers: Mapping[Type, Callable[[Any], Any]] = {
-            Type.LABEL: self._label,
+            Type.LABEL: self._template,
             Type.LABELS: self._labels,
             Type.FILE: files.file,
             Type.FILES: files.files,
@@ -88,9 +88,9 @@ class AttributeReader:
         """
         value = attr.default
         if attr.type is Type.LABEL:
-            return self._default_label(value) if value is not None else None
+            return self._template(value) if value is not None else None
         if attr.type is Type.LABELS:
-            return tuple(self._default_label(text) for text in value)
+            return self._labels(value)
         if attr.type in {Type.FILE, Type.TREE}:
             found = value is not None and self._files.exists(value)
             return self._readers[attr.type](value) if found else None
@@ -98,8 +98,9 @@ class AttributeReader:
             return self._files.files([path for path in value if self._files.matches(path)])
         return value
 
-    def _default_label(self, text: str) -> Label | str:
-        return text if PLATFORM in text else self._label(text)
+    def _template(self, text: str, path: tuple[PathStep, ...] = ()) -> Label | str:
+        """A label; one with ``{platform}`` stays text until the platform is known."""
+        return text if PLATFORM in text else self._label(text, path)
 
     def _label(self, text: str, path: tuple[PathStep, ...] = ()) -> Label:
         try:
@@ -107,8 +108,8 @@ class AttributeReader:
         except KabuildError as error:
             raise AttributeProblem(error.message, path, error.hint, reason=error.reason) from None
 
-    def _labels(self, texts: list[str]) -> tuple[Label, ...]:
-        return tuple(self._label(text, (index,)) for index, text in enumerate(texts))
+    def _labels(self, texts: Sequence[str]) -> tuple[Label | str, ...]:
+        return tuple(self._template(text, (index,)) for index, text in enumerate(texts))
 
 
 def check_value(attr: Attr, value: Any) -> None:

@@ -1,4 +1,7 @@
-"""``peaks.toml``: the published peaks of one GPU of each architecture, from text to values."""
+"""``peaks.toml``: the published peaks of one GPU of each architecture, from text to values.
+
+A GPU may have a table ``fitted``, too: what was measured of it, instead of published.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,12 @@ from kabuild.rule.attr import PathStep
 
 _NAME, _PER_CLOCK = "gpu", "clock"
 _NUMBERS = ("processors", "clock_mhz", "memory_gbs", "l1_kib", "l2_mib", "launch_us")
+_FITTED = "fitted"
+_ROOM = ("threads", "blocks", "shared_kib")
+_TERMS = (
+    *("launch", "memory", "cache", "sectors", "shared", "instructions", "special", "atomics"),
+    *("trips", "barriers", "exchanges"),
+)
 _PARTS = (
     *("sectors", "shared", "atomics", "f64", "f32", "f16", "special", "conversion", "integer"),
     "branches",
@@ -45,22 +54,48 @@ def _check(file: TomlFile, name: str, table: object) -> None:
     if not isinstance(table, dict):
         raise _error(file, (name,), f"'{name}' is {describe(table)}, expected a table")
     known = (_NAME, *_NUMBERS, _PER_CLOCK)
-    _check_names(file, (name,), table, known)
+    _check_names(file, (name,), table, (*known, _FITTED))
     for key in known:
         if key not in table:
             raise _error(file, (name,), f"'{name}' has no '{key}'", f"it needs {', '.join(known)}")
     if not isinstance(table[_NAME], str):
         raise _error(file, (name, _NAME), f"'{_NAME}' is {describe(table[_NAME])}, expected a name")
-    if not isinstance(table[_PER_CLOCK], dict):
-        what = f"'{_PER_CLOCK}' is {describe(table[_PER_CLOCK])}, expected a table"
-        raise _error(file, (name, _PER_CLOCK), what)
-    _check_names(file, (name, _PER_CLOCK), table[_PER_CLOCK], _PARTS)
-    numbers: dict[tuple[PathStep, ...], object] = {(name, key): table[key] for key in _NUMBERS}
-    numbers |= {(name, _PER_CLOCK, key): value for key, value in table[_PER_CLOCK].items()}
-    for path, value in numbers.items():
+    _check_numbers(file, (name,), {key: table[key] for key in _NUMBERS})
+    _check_table(file, (name, _PER_CLOCK), table[_PER_CLOCK], _PARTS)
+    _check_numbers(file, (name, _PER_CLOCK), table[_PER_CLOCK])
+    if _FITTED in table:
+        _check_fitted(file, (name, _FITTED), table[_FITTED])
+
+
+def _check_fitted(file: TomlFile, path: tuple[PathStep, ...], table: Any) -> None:
+    """Refuse a fit that lacks something: it would not rank kernels."""
+    _check_table(file, path, table, (*_ROOM, "ns"), whole=True)
+    _check_numbers(file, path, {key: table[key] for key in _ROOM})
+    _check_table(file, (*path, "ns"), table["ns"], _TERMS, whole=True)
+    _check_numbers(file, (*path, "ns"), table["ns"])
+
+
+def _check_table(
+    file: TomlFile,
+    path: tuple[PathStep, ...],
+    table: object,
+    known: tuple[str, ...],
+    *,
+    whole: bool = False,
+) -> None:
+    if not isinstance(table, dict):
+        raise _error(file, path, f"'{path[-1]}' is {describe(table)}, expected a table")
+    _check_names(file, path, table, known)
+    if whole and (missing := [key for key in known if key not in table]):
+        hint = f"it needs {', '.join(known)}"
+        raise _error(file, path, f"'{path[-1]}' has no '{missing[0]}'", hint)
+
+
+def _check_numbers(file: TomlFile, path: tuple[PathStep, ...], table: Mapping[str, object]) -> None:
+    for key, value in table.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
             said = value if isinstance(value, int | float) else describe(value)
-            raise _error(file, path, f"'{path[-1]}' is {said}, expected a number above 0")
+            raise _error(file, (*path, key), f"'{key}' is {said}, expected a number above 0")
 
 
 def _check_names(

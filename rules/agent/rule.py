@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kabuild.rule import AnalysisError, Artifact, Context, Reason, Rule, Source, Toolchain, attr
 
-from ..harness.providers import AgentInfo
+from ..harness.providers import AgentInfo, HipInfo
 from .definition import BUDGETS, check_agent, definition
 
 CLI_ROLE = "agent-cli"
@@ -41,6 +41,7 @@ def implement(ctx: Context) -> None:
             seconds=attrs["seconds"],
             memory=attrs["memory"] << 20,
             resumes=attrs["resumes"],
+            counts=ctx.provider(attrs["counts"], HipInfo) if attrs["counts"] else None,
         )
     )
 
@@ -116,6 +117,10 @@ RULE = Rule(
             "Whether it keeps a {journal}: a file that an interrupted run leaves to the next run "
             "of the same trial.",
             default=False,
+        ),
+        "counts": attr.label(
+            "What counts memory accesses for it on GPUs' platforms, as on cpu: "
+            "//toolchains/hip:{platform}_counter."
         ),
         "adapter": attr.string(
             "The adapter that reads its output: adapters/NAME.py, or NAME.py of its files.",

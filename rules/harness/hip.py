@@ -21,7 +21,7 @@ from .admission import expert_kernel
 from .gates import Judging, Runtime, Side, kernel_name, portable
 from .providers import Counting, HipInfo, Sanitizing
 from .signature import read_signature
-from .solution import NO_SOLUTION, Bench, Compiling, Counted
+from .solution import NO_SOLUTION, Bench, Compiling, Counted, agent_counts
 from .terms import gates
 
 HIP_ATTRS = {
@@ -85,14 +85,18 @@ def hip_bench(ctx: Context, baseline: Side) -> Bench:
 
 
 def _counted(ctx: Context) -> Counted | None:
-    """How the bench's checks count accesses; None if the platform cannot."""
-    hip = hip_info(ctx)
-    if hip.counting is None:
+    """How the bench's checks count accesses; None if neither platform nor agent can."""
+    own = hip_info(ctx)
+    hip = own if own.counting else agent_counts(ctx)
+    if hip is None or hip.counting is None:
         return None
-    argv = (*hip.counting.compile_argv, f"--source=candidate/{kernel_name(ctx)}")
-    compiling = Compiling(argv, hip.counting.inputs, hip.toolchains, LIBRARY)
-    runtime = hip_runtime(ctx, hip.counting)
-    return Counted(compiling, hip.counting.outputs, runtime, counting_policy(ctx))
+    counting = hip.counting
+    argv = (*counting.compile_argv, f"--source=candidate/{kernel_name(ctx)}")
+    compiling = Compiling(argv, counting.inputs, hip.toolchains, LIBRARY)
+    runtime = hip_runtime(ctx, counting)
+    arch = ctx.platform.get("arch")
+    ranks = arch if own.counting is None and "fitted" in ctx.peaks.get(arch, {}) else ""
+    return Counted(compiling, counting.outputs, runtime, counting_policy(ctx), ranks)
 
 
 def counting_policy(ctx: Context) -> dict[str, Any]:

@@ -106,10 +106,14 @@ def verdict_files(ctx: Context) -> Mapping[str, Artifact]:
 def judge_files(
     ctx: Context, below: str, gates: Iterable[str], abis: Iterable[str] = ()
 ) -> Mapping[str, Artifact]:
-    """The files for ``gates`` that judge programs of ``abis``, placed below ``below``."""
+    """The files for ``gates`` that judge programs of ``abis``, placed below ``below``.
+
+    Accesses are counted on the CPU, whatever the platform is.
+    """
     gates, abis = list(gates), list(abis)
+    platforms = (ctx.platform.name, *(["cpu"] if ANALYZE in gates else []))
     needed = [path for gate in gates for path in GATE_FILES[gate]]
-    needed += [path for abi in abis for path in runner_files(abi, ctx.platform.name)]
+    needed += [path for abi in abis for name in platforms for path in runner_files(abi, name)]
     needed += [_COUNTED] if ANALYZE in gates and "python" in abis else []
     files = {f"{below}/{path}": ctx.builtin(f"{TOOLS}/{path}") for path in sorted(set(needed))}
     return {**files, **(platform_file(ctx, below, DEVICE) if "runners" in needed else {})}

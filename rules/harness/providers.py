@@ -25,6 +25,7 @@ class AgentInfo(Provider):
         seconds: its wall time.
         memory: in bytes, of all the processes that it runs.
         resumes: whether it keeps a journal, so that a run can continue an interrupted one.
+        counts: what counts memory accesses where the platform itself cannot; None for nothing.
     """
 
     name: str
@@ -38,6 +39,7 @@ class AgentInfo(Provider):
     seconds: float = 0.0
     memory: int = 0
     resumes: bool = False
+    counts: HipInfo | None = None
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from .gates import (
 from .judge_files import ANALYZE, judge_files
 from .originals import reference_files
 from .policy import gate_policy
-from .providers import AgentInfo
+from .providers import AgentInfo, HipInfo
 from .signature import read_signature
 from .task import judge_spec
 from .terms import gates
@@ -65,12 +65,14 @@ class Counted:
         outputs: further outputs of the command besides the artifact, for the judge.
         runtime: files that runners of such a kernel need.
         policy: of the gate ``analyze``.
+        ranks: the architecture whose times are modelled to rank kernels; empty for none.
     """
 
     compiling: Compiling
     outputs: tuple[str, ...]
     runtime: Runtime
     policy: Mapping[str, Any] = field(hash=False, default_factory=dict)
+    ranks: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,11 @@ def trials(ctx: Context) -> Iterator[Context]:
         yield ctx.trial(number)
 
 
+def agent_counts(ctx: Context) -> HipInfo | None:
+    """What counts memory accesses for the agent of this build, if it declares something."""
+    return ctx.provider(ctx.options.agent, AgentInfo).counts
+
+
 NO_SOLUTION = "judge the task's own kernel with --agent=none, or yours with --solution=FILE"
 """Advice for the case that an agent that replays has no solution of a task."""
 
@@ -125,9 +132,9 @@ def declare_solution(ctx: Context, bench: Bench) -> Artifact:
 
 def _declare_session(ctx: Context, agent: AgentInfo, bench: Bench) -> Action:
     """Declare an agent's session. Its inputs are the files that it may see, none of them hidden."""
-    toolchains = dict.fromkeys(
-        (ctx.toolchain(PYTHON_TOOLCHAIN), *bench.compiling.toolchains, *agent.toolchains)
-    )
+    counting = bench.counted.compiling.toolchains if bench.counted else ()
+    needed = (*bench.compiling.toolchains, *agent.toolchains, *counting)
+    toolchains = dict.fromkeys((ctx.toolchain(PYTHON_TOOLCHAIN), *needed))
     homes = (f"--toolchain={t.name}=${{toolchain:{t.name}}}" for t in toolchains)
     inputs: dict[str, Artifact] = {
         "tools": ctx.builtin(AGENT_TOOLS),
@@ -187,10 +194,13 @@ def _counting(ctx: Context, bench: Bench) -> dict[str, Any] | None:
     """How accesses are counted, as in the gate ``analyze``."""
     if bench.counted is None:
         return None
+    counted = bench.counted
+    spec = _check_spec(ctx, ANALYZE, bench, counted.runtime, counted.policy)
     return {
-        "compile": list(bench.counted.compiling.argv),
-        "outputs": list(bench.counted.outputs),
-        "spec": _check_spec(ctx, ANALYZE, bench, bench.counted.runtime, bench.counted.policy),
+        "compile": list(counted.compiling.argv),
+        "outputs": list(counted.outputs),
+        "spec": {**spec, "platform": "cpu"},
+        **({"ranks": counted.ranks} if counted.ranks else {}),
     }
 
 

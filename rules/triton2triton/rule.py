@@ -37,6 +37,7 @@ from ..harness.solution import (
     Bench,
     Compiling,
     Counted,
+    agent_counts,
     declare_solution,
     trials,
 )
@@ -111,9 +112,11 @@ def _runtime(ctx: Context) -> Runtime:
 
 
 def _counted(ctx: Context, runtime: Runtime) -> Counted | None:
-    """How a check counts accesses: by the interpreter, so not on a GPU's platform."""
+    """How a check counts accesses: by the interpreter; for a GPU only if the agent asks for it."""
     if _gpu(ctx):
-        return None
+        if agent_counts(ctx) is None:
+            return None
+        runtime = Runtime({}, default_elements=INTERPRETED_ELEMENTS)
     return Counted(_reading(ctx), (LINES,), runtime, {"file": kernel_name(ctx)})
 
 

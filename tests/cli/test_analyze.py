@@ -162,7 +162,10 @@ def test_it_is_asked_for_and_changes_no_score(workspace: CliWorkspace) -> None:
         "bytes_moved": 8384,
         "flops": 1048,
         "modelled_ns": case["modelled_ns"],
+        "fitted_ns": case["fitted_ns"],
     }
+    assert case["fitted_ns"]["sm_80"] is None, "only one GPU has a fit"
+    assert 2000 < case["fitted_ns"]["sm_90"] < 3000, "it is a launch and little else"
     assert case["modelled_ns"].keys() == {"sm_80", "sm_90"}
     assert not any("analyze" in str(action["label"]) for action in usual["actions"])
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tables import table
+from time_model import summed
 
 Stages = Mapping[str, Any]
 _NEAR = 0.02
+_MANY = 6
 PICTURE = "modelled.svg"
 
 
@@ -94,6 +96,27 @@ def modelled(stages: Stages) -> str:
     if again := found.get("again"):
         near = [abs(ns / found["timed"][name] - 1) <= _NEAR for name, ns in again.items()]
         lines.append(f"on a second machine, {sum(near)} of {len(near)} times are within 2 %")
+    if "ordered" in stages:
+        lines += _ordered(stages["ordered"])
     listed = "\n".join(f"- {line}" for line in lines)
     picture = f"![The modelled time of each variant over the measured one]({PICTURE})"
     return f"## Times made of counts\n\n{listed}\n\n{picture}"
+
+
+def _ordered(found: Mapping[str, Any]) -> Iterator[str]:
+    """What the model saves a search that times kernels on the visible configs."""
+    ranking = found["ranking"]
+    larger = {name: row for name, row in ranking["tasks"].items() if row["variants"] >= _MANY}
+    both = ((ranking["within_tasks"], len(ranking["tasks"])), (summed(larger), len(larger)))
+    (of_all, tasks), (of_larger, count) = both
+    yield (
+        f"on the visible configs themselves, by the same counts of small ones: "
+        f"{of_all['timed_by_model']} of {of_all['variants']} variants of {tasks} tasks in the "
+        f"model's order, {of_all['timed_by_chance']:.0f} in random order; of the {count} tasks "
+        f"with {_MANY} variants or more, {of_larger['timed_by_model']} of "
+        f"{of_larger['variants']}, and {of_larger['timed_by_chance']:.0f}. So much timing do "
+        "`tuner` and `evolve` save, which time in this order"
+    )
+    if again := found.get("again"):
+        near = [abs(ns / found["timed"][name] - 1) <= _NEAR for name, ns in again.items()]
+        yield f"of these times, {sum(near)} of {len(near)} are within 2 % on a second machine"

@@ -1,9 +1,9 @@
 """Variants of kernels as a device ranks them, beside the time that is made of their counts.
 
-    python tests/device/ranking.py COUNTS MODELLED.json PICTURE.svg
+    python tests/device/ranking.py COUNTS MODELLED.json PICTURE.svg [ORDERED.json]
 
 fits the model again to what the stage ``modelled`` has left, writes that there, draws it, and
-prints how it ranks.
+prints how it ranks. In what the stage ``ordered`` has left, it writes how that model orders them.
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ _LEFT = 20.0
 _SIZE, _MARGIN = 560, 56
 
 
-def measure(workplace: Workplace, counts: Mapping[str, Any]) -> dict[str, Any]:
+def measure(
+    workplace: Workplace, counts: Mapping[str, Any], *, whole: bool = False
+) -> dict[str, Any]:
     """Compile and time all variants that were counted, then rank them.
 
+    With ``whole`` they are timed on the visible configs that the counted ones were made from.
     ``failed`` says by variant why there is no time; ``differ`` names those whose outputs are not
     those of the task's first.
     """
@@ -45,7 +48,9 @@ def measure(workplace: Workplace, counts: Mapping[str, Any]) -> dict[str, Any]:
     variant_counts.declare(workplace, chosen)
     agent = f"--agent={counted.AGENT}"
     built = workplace.test(f"//{PACKAGES}/...", agent, "--gates=compile")
-    wanted = [_wanted(workplace, variant, known[variant.name]) for variant in chosen]
+    wanted = [
+        {**_wanted(workplace, variant, known[variant.name]), "whole": whole} for variant in chosen
+    ]
     failed = {one["name"]: "it does not compile" for one in wanted if not _library(one).is_file()}
     rows = _timed(workplace, [one for one in wanted if one["name"] not in failed], failed)
     found: dict[str, Any] = {
@@ -56,7 +61,7 @@ def measure(workplace: Workplace, counts: Mapping[str, Any]) -> dict[str, Any]:
         "differ": sorted(row["name"] for row in rows if not row["same"]),
         "timed": {row["name"]: row["ns"] for row in rows},
     }
-    return {**found, **ranked(found, counts)}
+    return found if whole else {**found, **ranked(found, counts)}
 
 
 def _library(wanted: Mapping[str, Any]) -> Path:
@@ -109,17 +114,35 @@ def _timed(
 
 def ranked(found: Mapping[str, Any], counts: Mapping[str, Any]) -> dict[str, Any]:
     """How the model ranks what was timed and is right."""
-    known = counts["variants"]
-    rows = [
-        {"name": name, "task": known[name]["task"], "call": known[name]["calls"][0], "ns": ns}
-        for name, ns in found["timed"].items()
-        if name not in found["differ"] and known[name]["calls"]
-    ]
+    rows = _rows(found, counts)
     tasks = {row["task"] for row in rows}
     if len(tasks) < 2:
         return {"ranking": None}
     figures = {"variants": len(rows), "of_tasks": len(tasks)}
     return {"ranking": {**figures, **time_model.tested(rows)}}
+
+
+def ordered(
+    whole: Mapping[str, Any], found: Mapping[str, Any], counts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """How the model of ``found`` orders what was timed on visible configs.
+
+    Each half of the tasks is ordered by the model that was fitted to the other half.
+    """
+    times = found["ranking"]["modelled"]
+    rows = [row for row in _rows(whole, counts) if row["name"] in times]
+    tasks = time_model.within(rows, times)
+    return {"within_tasks": time_model.summed(tasks), "tasks": tasks}
+
+
+def _rows(found: Mapping[str, Any], counts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What was timed and is right, with its counts."""
+    known = counts["variants"]
+    return [
+        {"name": name, "task": known[name]["task"], "call": known[name]["calls"][0], "ns": ns}
+        for name, ns in found["timed"].items()
+        if name not in found["differ"] and known[name]["calls"]
+    ]
 
 
 def draw(found: Mapping[str, Any]) -> str:
@@ -174,8 +197,8 @@ def _said(ns: float) -> str:
 
 def main() -> None:
     """Rank again, and draw."""
-    if len(sys.argv) != 4:
-        raise SystemExit("usage: ranking.py COUNTS MODELLED.json PICTURE.svg")
+    if len(sys.argv) not in {4, 5}:
+        raise SystemExit("usage: ranking.py COUNTS MODELLED.json PICTURE.svg [ORDERED.json]")
     counts = variant_counts.read(Path(sys.argv[1]))
     found = json.loads(Path(sys.argv[2]).read_bytes())
     found |= ranked(found, counts)
@@ -187,6 +210,11 @@ def main() -> None:
     print(f"within tasks, the medians: {ranking['within_tasks']}")
     for task, row in ranking["tasks"].items():
         print(f"{task}: {row}")
+    for file in map(Path, sys.argv[4:]):
+        whole = json.loads(file.read_bytes())
+        whole |= {"ranking": ordered(whole, found, counts)}
+        file.write_text(json.dumps(whole, indent=1, sort_keys=True))
+        print(f"{file.name}: {whole['ranking']['within_tasks']}")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 #
 # Writes OUT/<stage>.json as soon as a stage is done. Stages: machine, build, suite, bundle, replay,
 # side_by_side, cheats, extension, agreement, durations, memory, baselines, tuner, api, sanitize,
-# refusals, roofline, analysis, model, modelled; each has a limit of its own, so that one that hangs
+# refusals, roofline, analysis, model, modelled, ordered; each has a limit of its own, so that one that hangs
 # does not cost the others. The repository is copied first, and adopts the compilers of the machine
 # there. Several devices are all used. --task //tasks/... chooses tasks, --seconds is for all stages
 # together.
@@ -17,8 +17,10 @@
 # --analysis_counts DIR. It leaves the profiler's tables as OUT/ncu-N.csv, too.
 # model writes model.json after each step, so that one that is cut off has left something; --model
 # chooses one model.
-# modelled needs what tests/device/variant_counts.py DIR has written on any machine as
+# modelled and ordered need what tests/device/variant_counts.py DIR has written on any machine as
 # --variant_counts DIR; tests/device/ranking.py draws what it leaves.
+# HOST_COMPILER=g++ takes the machine's own compiler for the host, even if ziglang is installed: it
+# then only counts, for agents.
 # machine.json has the revision of the tree: what git says, or, where the tree is a plain archive,
 # what the file REVISION at its root holds, or $REVISION.
 set -eu

@@ -2,7 +2,7 @@
 
 ``tuner-2.json`` goes on where ``tuner.json`` ended, with other tasks as a rule. Of a candidate, the
 last run of ``cheats`` counts that got as far as to judge it. Of models, all runs are kept; of
-``modelled``, the times of a second run.
+``modelled`` and ``ordered``, the times of a second run.
 """
 
 from __future__ import annotations
@@ -76,4 +76,5 @@ _GO_ON = {
     "cheats": _judged_again,
     "model": _measured_again,
     "modelled": _timed_again,
+    "ordered": _timed_again,
 }

@@ -318,6 +318,7 @@ def test_tasks_are_declared_for_all_kernels(tmp_path: Path) -> None:
     [
         ("analysis", "--analysis_counts, a directory"),
         ("modelled", "--variant_counts, a directory"),
+        ("ordered", "--variant_counts, a directory"),
         ("replay", "--bundle, a file"),
     ],
 )

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from typing import Any
 
 import pytest
 import time_model
+from analyze.fitted import H100, LAUNCH, MEMORY, TERMS, Fitted, read_fitted, terms
 from analyze.sums import sums
 from model_page import modelled
-from ranking import draw, ranked
-from time_model import LAUNCH, MEMORY, TERMS, TimeModel, fit, halves, spearman, terms
+from ranking import draw, ordered, ranked
+from time_model import fit, halves, spearman
 from variant_counts import in_turns
 from variants import GIVEN, Variant, variants
+from workplace import ROOT
+
+from kabuild.loading.platform_index import PlatformIndex
 
 
 def call(blocks: int, *, threads: int = 256, sectors: int = 1000, loads: int = 0) -> dict[str, Any]:
@@ -131,22 +136,31 @@ def test_the_last_round_waits_for_the_busiest_warp() -> None:
     assert terms(uneven(2112))["trips"] == 1 + 30
 
 
+def test_the_fit_that_ships_is_that_of_what_was_measured() -> None:
+    """``peaks.toml`` has the coefficients that ``ranking.py`` left in the results."""
+    table = PlatformIndex.of(None).peaks()["sm_90"]
+    measured = json.loads((ROOT / "results/h200/modelled.json").read_bytes())["ranking"]["fitted"]
+
+    assert table["fitted"]["ns"] == measured
+    assert read_fitted(table["fitted"], table["processors"]).gpu == H100
+
+
 def test_terms_that_no_call_has_do_not_spoil_a_model() -> None:
     calls = [call(1, sectors=0) for _ in range(4)]
 
-    assert all(math.isfinite(value) for value in fit(calls, [2000.0] * 4).coefficients.values())
+    assert all(math.isfinite(value) for value in fit(calls, [2000.0] * 4).ns.values())
 
 
 def test_a_model_is_found_again() -> None:
     chance = random.Random(3)
-    true = TimeModel(dict.fromkeys(TERMS, 0.0) | {LAUNCH: 2000.0, MEMORY: 0.05})
+    true = Fitted(H100, dict.fromkeys(TERMS, 0.0) | {LAUNCH: 2000.0, MEMORY: 0.05})
     calls = [call(chance.randint(1, 999), sectors=chance.randint(1, 10**6)) for _ in range(60)]
 
-    found = fit(calls, [true.ns(one) for one in calls])
+    found = fit(calls, [true.of(one) for one in calls])
 
     fresh = [call(64, sectors=10**number) for number in range(3, 7)]
-    assert [found.ns(one) for one in fresh] == pytest.approx([true.ns(f) for f in fresh], rel=0.1)
-    assert all(value >= 0 for value in found.coefficients.values())
+    assert [found.of(one) for one in fresh] == pytest.approx([true.of(f) for f in fresh], rel=0.1)
+    assert all(value >= 0 for value in found.ns.values())
 
 
 @pytest.mark.parametrize(
@@ -164,9 +178,9 @@ def test_ranks_are_correlated(one: list[float], other: list[float], expected: fl
 def test_no_task_is_both_fitted_and_tested(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[set[float]] = []
 
-    def watched(_: object, ns: list[float]) -> TimeModel:
+    def watched(_: object, ns: list[float]) -> Fitted:
         seen.append(set(ns))
-        return TimeModel(dict.fromkeys(TERMS, 1.0))
+        return Fitted(H100, dict.fromkeys(TERMS, 1.0))
 
     monkeypatch.setattr(time_model, "fit", watched)
     rows = [
@@ -203,6 +217,28 @@ def test_wrong_variants_are_not_ranked_and_all_others_are_drawn() -> None:
     assert picture.count("<circle ") == 11
     assert ">1 µs<" in picture
     assert ">10 µs<" in picture
+
+
+def test_what_was_timed_whole_is_ordered_by_the_model_of_the_other_half() -> None:
+    names = {f"{task}_{n}": task for task in "ab" for n in range(4)}
+    variants = {name: {"task": task, "calls": [call(9)]} for name, task in names.items()}
+    modelled_ns = {name: float(place) for place, name in enumerate(names)}
+    found = {"ranking": {"modelled": {**modelled_ns, "gone": 1.0}}}
+    timed = {"a_0": 9.0, "a_1": 8.0, "a_2": 7.0, "a_3": 6.0}
+    timed |= {"b_0": 5.0, "b_1": 6.0, "b_2": 7.0, "b_3": 8.0, "b_unknown": 1.0}
+    counts = {"variants": {**variants, "b_unknown": {"task": "b", "calls": [call(9)]}}}
+
+    told = ordered({"timed": timed, "differ": []}, found, counts)
+
+    assert {task: row["timed_by_model"] for task, row in told["tasks"].items()} == {"a": 4, "b": 1}
+    assert told["within_tasks"]["timed_by_chance"] == 5
+    whole = {"timed": timed, "again": {"a_0": 9.1, "b_0": 7.0}, "ranking": told}
+    ranking = {"variants": 8, "of_tasks": 2, "halves": [], **told}
+    page = modelled(
+        {"modelled": {"elements": 9, "timed": {}, "ranking": ranking}, "ordered": whole}
+    )
+    assert "5 of 8 variants of 2 tasks in the model's order, 5 in random order" in page
+    assert "1 of 2 are within 2 % on a second machine" in page
 
 
 def test_the_page_tells_of_the_worst_task_beside_the_median() -> None:

@@ -2,9 +2,10 @@
 
     python timed.py VARIANTS
 
-VARIANTS is a file of JSON, a list of what ``ranking.py`` writes for each. Prints a line of JSON for
-each: nanoseconds of a call, and whether its outputs are those of the first variant of its task. A
-kernel that breaks the device ends the process, so that the caller begins another after it.
+VARIANTS is a file of JSON, a list of what ``ranking.py`` writes for each; ``whole`` ones are timed
+on the visible config that the counted one was made from. Prints a line of JSON for each:
+nanoseconds of a call, and whether its outputs are those of the first variant of its task. A kernel
+that breaks the device ends the process, so that the caller begins another after it.
 
 A reading is the mean of some calls in a row, behind other work, so that the host's time does not
 count; what is told is the least of five. Caches keep what calls leave in them.
@@ -105,7 +106,8 @@ def time_one(wanted: Mapping[str, Any], inputs: Inputs, clock: Clock) -> dict[st
     from runners.config_memory import scalar
 
     spec = parse_spec(wanted["spec"])
-    config = _config(spec, wanted["of"], wanted["config"], config_name)
+    visible = next(config for config in spec.configs if config.name == wanted["of"])
+    config = visible if wanted["whole"] else _config(visible, spec, wanted["config"], config_name)
     drawn = inputs.draw(wanted, spec, config)
     tensors = [drawn[argument.name].clone() for argument in spec.signature.inputs]
     outputs = [
@@ -141,11 +143,10 @@ def time_one(wanted: Mapping[str, Any], inputs: Inputs, clock: Clock) -> dict[st
     return {"ns": round(clock.seconds(lambda: int(function(*arguments))) * 1e9, 1), "same": same}
 
 
-def _config(spec: Any, of: str, name: str, config_name: Callable[..., str]) -> Any:
+def _config(visible: Any, spec: Any, name: str, config_name: Callable[..., str]) -> Any:
     """The config of a name, made from a visible one by other dims."""
     from base.program import Config
 
-    (visible,) = (config for config in spec.configs if config.name == of)
     dtype, *dims = name.split()
     sizes = {dim: int(size) for dim, _, size in (word.partition("=") for word in dims)}
     found = {dim: sizes[dim] for dim in spec.signature.dims}

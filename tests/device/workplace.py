@@ -37,17 +37,11 @@ role  = "c++-compiler"
 doc   = "The C++ compiler of this machine."
 local = "/usr"
 paths = {paths}
-
-[[hip_cuda]]
-name    = "cuda"
-host    = ":gcc"
-program = "bin/g++"
-
-[[cuda_launch_filter]]
-name    = "cuda_launch_filter"
-host    = ":gcc"
-program = "bin/g++"
 """
+_BY_HOST = 'host = ":gcc"\nprogram = "bin/g++"\n'
+_HOSTED = ('"cuda"\n', '"cuda_launch_filter"\n')
+"""The names of the targets that the machine's own compiler builds."""
+
 _LEFT_OUT = ("out", "results", "__pycache__", ".*", "shared")
 _GRACE = 30.0
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -113,8 +107,13 @@ class Workplace:
         self._pin("nvcc", home, _CUDA_PARTS)
         if (home / _SANITIZER).is_dir():
             self._pin("sanitizer", home, [_SANITIZER])
-        if importlib.util.find_spec("ziglang") is None:
-            (self.root / "toolchains/hip/BUILD.toml").write_text(_HOST.format(paths=_gcc_parts()))
+        own = os.environ.get("HOST_COMPILER") == "g++"
+        if own or importlib.util.find_spec("ziglang") is None:
+            hip = self.root / "toolchains/hip/BUILD.toml"
+            text = (ROOT / "toolchains/hip/BUILD.toml").read_text()
+            for name in _HOSTED:
+                text = text.replace(name, name + _BY_HOST, 1)
+            hip.write_text(text + _HOST.format(paths=_gcc_parts()))
 
     def _pin(self, name: str, home: Path, parts: Sequence[str]) -> None:
         chosen = [f"--path={part}" for part in parts]

@@ -3,9 +3,11 @@
     tuner.py KERNEL --seconds=300 --seed=1
 
 Successive halving over at most ``--points`` of the grid, each timed against the initial kernel.
-The order follows from the seed; the times are the judge's, with all their noise. The best is
-written to the kernel where it is right and, measured once more and longer, faster by its whole
-interval: the best of many is partly the luckiest. Where nothing is, the kernel stays.
+Where the judge models the device's times, these are the points that the model finds fastest, in
+its order; elsewhere points and order follow from the seed. The times are the judge's, with all
+their noise. The best is written to the kernel where it is right and, measured once more and longer,
+faster by its whole interval: the best of many is partly the luckiest. Where nothing is, the kernel
+stays.
 """
 
 from __future__ import annotations
@@ -27,6 +29,12 @@ from tunables import Assignment, Tunable, TunableError, apply, describe, find
 
 SHORTEST = 1.0
 """Seconds of a first measurement, besides what a check takes by itself."""
+
+RANKING = 0.2
+"""The part of the whole time in which variants may be ranked before any is timed."""
+
+MOST_RANKED = 64
+"""Variants that one request ranks, at most."""
 
 LAST = 9.0
 """Seconds of the last measurement, where there is time for so many."""
@@ -51,6 +59,9 @@ class Judge(Protocol):
     def compile_all(self, sources: Sequence[str]) -> Sequence[Answer]:
         """The compile gate's verdict on each, as soon as checks are possible."""
 
+    def rank(self, sources: Sequence[str], *, seconds: float) -> Sequence[float | None]:
+        """Modelled times, as far as they are known."""
+
 
 class Tuner:
     """One search. ``now`` is the monotonic clock.
@@ -67,6 +78,7 @@ class Tuner:
         self._end = end
         self._now = now
         self._share = PROOF * (end - now())
+        self._ranking = RANKING * (end - now())
         self._costs = Costs()
         self._compiles: dict[Point, bool] = {}
         self._right: dict[Point, bool] = {}
@@ -76,8 +88,7 @@ class Tuner:
     def search(self, most: int, seed: int) -> str:
         """The kernel with the best values found among ``most`` points."""
         self._judge.compile_all(())  # what that takes, no other check does
-        own = tuple(tunable.default for tunable in self._tunables)
-        self._points = [point for point in points(self._tunables, most, seed) if point != own]
+        self._points = self._chosen(most, seed)
         ranked = halve(
             self._points, self._measure, shortest=SHORTEST, longest=LAST, late=self._is_late
         )
@@ -86,6 +97,20 @@ class Tuner:
                 return self._kernel(point)
         say("no variant is significantly faster than the initial kernel")
         return self._text
+
+    def _chosen(self, most: int, seed: int) -> list[Point]:
+        """The points to measure, those first that the judge's model finds fastest."""
+        own = tuple(tunable.default for tunable in self._tunables)
+        known = [point for point in points(self._tunables, MOST_RANKED, seed) if point != own]
+        try:
+            times = self._judge.rank([*map(self._kernel, known)], seconds=self._ranking)
+        except CheckError as error:
+            say(f"in random order: {error}")
+            return [point for point in points(self._tunables, most, seed) if point != own]
+        self.checks += 1
+        ranks = {point: ns for point, ns in zip(known, times, strict=True) if ns is not None}
+        say(f"in the order of modelled times: {len(ranks)} of {len(known)} are known")
+        return sorted(known, key=lambda point: ranks.get(point, math.inf))[:most]
 
     def _is_late(self, point: Point, seconds: float) -> bool:
         taken = self._costs.bound(PERF, seconds)

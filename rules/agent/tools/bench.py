@@ -12,19 +12,18 @@ import importlib
 import json
 import os
 import secrets
-import select
 import shutil
-import signal
+import statistics
 import sys
 import time
-import traceback
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from desk import toolchain_mounts
-from order import Order
+from jobs import CheckError, Job, Several, Verdict, fork
+from order import Counting, Order
 from sandbox.namespaces import (  # type: ignore[import-not-found]
     Bind,
     Limits,
@@ -32,8 +31,6 @@ from sandbox.namespaces import (  # type: ignore[import-not-found]
     fork_contained,
     system_binds,
 )
-
-Verdict = dict[str, Any]
 
 SMOKE = "smoke"
 SMOKE_POLICY: Mapping[str, Any] = {"edges": 0, "repeats": 2, "distributions": ["default"]}
@@ -44,7 +41,6 @@ _SCRATCH = 1 << 30
 MOST_COMPILED = 64
 """Kernels whose compilation is remembered."""
 
-_MOST_AT_ONCE = 8
 _WARM = (
     *("gate", "correctness.gate", "perf.gate"),
     *("base.spec", "truth.oracle", "gpu.session", "runners.config_memory"),
@@ -63,19 +59,6 @@ _ENVIRONMENT = {
 }
 _OF_THE_DEVICE = ("KABUILD_DEVICE", "LD_LIBRARY_PATH")
 """Variables that tell a judge which device the session was given, and where its driver is."""
-
-
-class CheckError(Exception):
-    """Nothing was judged: the machine or the task failed, not the kernel."""
-
-
-@dataclass(frozen=True)
-class _Compiler:
-    """A running compiler: its process, directory and output."""
-
-    pid: int
-    job: Path
-    stderr: Path
 
 
 class Bench:
@@ -118,28 +101,22 @@ class Bench:
         this session; they have ended when this returns, so nothing is measured here while they run.
         """
         waiting = [source for source in dict.fromkeys(sources) if source not in self._compiled]
-        running: list[tuple[bytes, _Compiler]] = []
-        width = max(1, min(_MOST_AT_ONCE, len(os.sched_getaffinity(0)) // 2))
-        try:
-            while waiting or running:
-                while waiting and len(running) < width:
-                    source = waiting.pop(0)
-                    running.append((source, self._start(source)))
-                source, compiler = running.pop(0)
-                found = self._finish(compiler)
-                self._make_room()
-                self._compiled[source] = found
-        finally:
-            for _, compiler in running:
-                _end(compiler.pid)
+        with Several() as several:
+            for source in waiting:
+                several.add(partial(self._start, source), partial(self._keep, source))
         return [self.compile(source)[0] for source in sources]
+
+    def _keep(self, source: bytes, compiler: Job) -> None:
+        found = self._finish(compiler)
+        self._make_room()
+        self._compiled[source] = found
 
     def _make_room(self) -> None:
         if len(self._compiled) >= MOST_COMPILED:
             oldest = next(iter(self._compiled))
-            shutil.rmtree(self._compiled.pop(oldest)[1].parent.parent, ignore_errors=True)
+            _remove(self._compiled.pop(oldest)[1].parent.parent)
 
-    def _start(self, source: bytes, command: Sequence[str] = ()) -> _Compiler:
+    def _start(self, source: bytes, command: Sequence[str] = ()) -> Job:
         """Start the compiler on a kernel; with ``command``, another one."""
         job = self._job()
         (job / "candidate").mkdir()
@@ -159,12 +136,11 @@ class Bench:
             pid = fork_contained(
                 view, _COMPILING, lambda: _execute(argv, fd), keep_fds=(fd,), seccomp="strict"
             )
-        return _Compiler(pid, job, stderr)
+        return Job(pid, job, stderr)
 
-    def _finish(self, compiler: _Compiler) -> tuple[Verdict, Path]:
-        _wait(compiler.pid, _COMPILE_SECONDS, "the compiler")
-        artifact = compiler.job / "out" / self._order.check.artifact
-        return _verdict(compiler.job, compiler.stderr), artifact
+    def _finish(self, compiler: Job) -> tuple[Verdict, Path]:
+        verdict = compiler.wait(_COMPILE_SECONDS, "the compiler")
+        return verdict, compiler.job / "out" / self._order.check.artifact
 
     def judge(
         self,
@@ -189,36 +165,90 @@ class Bench:
             shutil.copyfile(against, job / "against" / against.name)
             spec["baseline"] = {**spec["candidate"], "path": f"against/{against.name}"}
         try:
-            return {**self._run(job, spec), "gate": gate}
+            return {**self._begin(job, spec).wait(_JUDGE_SECONDS, "the judge"), "gate": gate}
         finally:
-            shutil.rmtree(job, ignore_errors=True)
+            _remove(job)
 
     def analyze(self, source: bytes, only: str = "") -> Verdict:
         """The verdict of the gate ``analyze`` on a kernel's text, with ``analysis``: its counts.
 
         Raises ValueError if nothing counts.
         """
-        counting = self._order.check.counting
-        if counting is None:
-            raise ValueError("only HIP and Triton kernels can be analyzed, and on cpu")
+        counting = self._counting()
         self.warm_up()
         compiler = self._start(source, counting.compile)
+        job = self._counted_by(counting, compiler, only)
+        try:
+            verdict = job.wait(_JUDGE_SECONDS, "the judge")
+            analysis = json.loads((job.job / "out" / "analysis.json").read_bytes())
+            return {**verdict, "analysis": analysis}
+        finally:
+            job.remove()
+
+    def rank(self, sources: Sequence[bytes], seconds: float) -> list[float | None]:
+        """The nanoseconds that a fit makes of the counts of each kernel: the mean over its configs.
+
+        None for a kernel that could not be counted whole, or not within ``seconds``. Several are
+        counted at a time, as ``compile_all`` compiles. Raises ValueError if nothing models the
+        times of this session's device.
+        """
+        counting = self._counting()
+        if not counting.ranks:
+            raise ValueError("nothing models the times of this session's device")
+        self.warm_up()
+        end = time.monotonic() + seconds
+        compiled: dict[bytes, Job] = {}
+        found: dict[bytes, float | None] = {}
+        with Several() as several:
+            for source in dict.fromkeys(sources):
+                if time.monotonic() < end:
+                    start = partial(self._start, source, counting.compile)
+                    several.add(start, partial(compiled.__setitem__, source))
+        with Several() as several:
+            for source, compiler in compiled.items():
+                if time.monotonic() < end:
+                    start = partial(self._counted_by, counting, compiler)
+                    several.add(start, partial(self._rank, source, counting.ranks, found))
+        return [found.get(source) for source in sources]
+
+    def _rank(self, source: bytes, arch: str, found: dict[bytes, float | None], job: Job) -> None:
+        """Note the modelled time of one kernel whose judge is running."""
+        try:
+            verdict = job.wait(_JUDGE_SECONDS, "the judge")
+        except CheckError:
+            return
+        finally:
+            job.remove()
+        times = [case["fitted_ns"].get(arch) for case in verdict["cases"]]
+        if verdict["verdict"] == "PASS" and times and all(times):
+            found[source] = statistics.geometric_mean(times)
+
+    def _counting(self) -> Counting:
+        counting = self._order.check.counting
+        if counting is None:
+            raise ValueError(
+                "this kernel cannot be analyzed: HIP and Triton kernels can, on cpu; on GPUs' "
+                "platforms, if the agent declares what 'counts'"
+            )
+        return counting
+
+    def _counted_by(self, counting: Counting, compiler: Job, only: str = "") -> Job:
+        """Start the judge that counts, when the instrumented kernel is compiled."""
         job = self._laid_out("check", "counted")
         try:
-            _wait(compiler.pid, _COMPILE_SECONDS, "the compiler")
-            compiled = _verdict(compiler.job, compiler.stderr)
+            compiled = compiler.wait(_COMPILE_SECONDS, "the compiler")
             candidate = job / "candidate"
             candidate.mkdir()
             (candidate / "compile.json").write_text(json.dumps(compiled))
             for name in (self._order.check.artifact, *counting.outputs):
                 if (made := compiler.job / "out" / name).is_file():
                     shutil.copyfile(made, candidate / name)
-            verdict = self._run(job, self._chosen(counting.spec, only))
-            analysis = json.loads((job / "out" / "analysis.json").read_bytes())
-            return {**verdict, "analysis": analysis}
+            return self._begin(job, self._chosen(counting.spec, only))
+        except BaseException:
+            _remove(job)
+            raise
         finally:
-            for path in (job, compiler.job):
-                shutil.rmtree(path, ignore_errors=True)
+            compiler.remove()
 
     def skipped(self, gate: str, because: str) -> Verdict:
         """The verdict of a gate after one that did not pass."""
@@ -239,13 +269,12 @@ class Bench:
             (job / name).symlink_to(path)
         return job
 
-    def _run(self, job: Path, spec: Mapping[str, Any]) -> Verdict:
-        """The verdict of a judge that runs in ``job``."""
+    def _begin(self, job: Path, spec: Mapping[str, Any]) -> Job:
+        """Start a judge in ``job``."""
         (job / "spec.json").write_text(json.dumps(spec))
         stderr = job / "stderr"
         kept = _device_variables(str(spec["platform"]))
-        _wait(_fork(lambda: _run_gate(job, stderr, kept)), _JUDGE_SECONDS, "the judge")
-        return _verdict(job, stderr)
+        return Job(fork(lambda: _run_gate(job, stderr, kept)), job, stderr)
 
     def _spec(self, gate: str, only: str, changes: Mapping[str, Any]) -> dict[str, Any]:
         spec = self._order.check.specs["correctness" if gate == SMOKE else gate]
@@ -268,25 +297,13 @@ class Bench:
         return job
 
 
+def _remove(job: Path) -> None:
+    shutil.rmtree(job, ignore_errors=True)
+
+
 def _execute(argv: Sequence[str], stderr: int) -> int:
     os.dup2(stderr, 2)
     os.execvpe(argv[0], list(argv), _ENVIRONMENT)  # noqa: S606 - no shell, on purpose
-
-
-def _fork(child: Callable[[], None]) -> int:
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            child()
-            code = 0
-        except SystemExit as leaving:
-            code = leaving.code if isinstance(leaving.code, int) else 1
-        except Exception:  # noqa: BLE001 - said on stderr, which is what becomes of it
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    return pid
 
 
 def _device_variables(platform: str) -> tuple[str, ...]:
@@ -311,34 +328,3 @@ def _run_gate(job: Path, stderr: Path, kept: Sequence[str]) -> None:
     os.environ.update({**_ENVIRONMENT, **device})
     gate = importlib.import_module("gate")
     sys.exit(gate.main(["spec.json"]))
-
-
-def _wait(pid: int, seconds: float, what: str) -> None:
-    """Wait until it ends; after ``seconds``, kill it and raise CheckError."""
-    deadline = time.monotonic() + seconds
-    fd = os.pidfd_open(pid)
-    try:
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        ended = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
-    finally:
-        os.close(fd)
-    if not ended:
-        _end(pid)
-        raise CheckError(f"{what} took more than {seconds:g} s")
-    os.waitpid(pid, 0)
-
-
-def _end(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-
-
-def _verdict(job: Path, stderr: Path) -> Verdict:
-    try:
-        value = json.loads((job / "out" / "verdict.json").read_bytes())
-    except (OSError, ValueError):
-        said = stderr.read_text(errors="replace").strip() if stderr.exists() else ""
-        raise CheckError(said.splitlines()[-1] if said else "no verdict was given") from None
-    assert isinstance(value, dict)
-    return value

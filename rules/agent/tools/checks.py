@@ -5,7 +5,8 @@ One JSON object on one line each way, over a Unix socket that the agent sees::
     {"source": "...", "gates": ["compile", "smoke"], "only": "", "budget": 0.0, "against": ""}
     {"verdicts": [...]}  or  {"error": "...", "machine": true}
 
-``{"sources": ["...", ...]}`` is only compiled, several at a time: a verdict for each.
+``{"sources": ["...", ...]}`` is only compiled, several at a time: a verdict for each. With
+``"seconds"`` their times are modelled within so many, instead: ``{"modelled_ns": [1.0, null]}``.
 
 The agent is hostile: a request is bounded in size and time, and malformed ones are refused.
 Requests are served in order, so that timings do not disturb each other.
@@ -23,10 +24,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bench import MOST_COMPILED, SMOKE, Bench, CheckError, Verdict
+from bench import MOST_COMPILED, SMOKE, Bench
 from hand_in import MOST_BYTES, RefusedError, check_text
+from jobs import CheckError, Verdict
 
-ANALYZE = "analyze"
+ANALYZE, RANK = "analyze", "rank"
 GATES = ("compile", SMOKE, "correctness", "perf", ANALYZE)
 _REQUEST_BYTES = 4 * MOST_BYTES
 _REQUEST_SECONDS = 30.0
@@ -34,6 +36,7 @@ _READ_BYTES = 1 << 16
 _RECORD_BYTES = 16 << 20
 _ERROR_CHARACTERS = 500
 _LEAST_BUDGET = 0.05
+_RANK_SECONDS = 600.0
 
 
 def listen(path: Path) -> socket.socket:
@@ -66,11 +69,7 @@ def _handle(connection: socket.socket, bench: Bench) -> tuple[Mapping[str, Any],
     request: Mapping[str, Any] = {}
     try:
         request = _read(connection)
-        if "sources" in request:
-            sources = [check_text(source.encode()) for source in request["sources"]]
-            return request, {"verdicts": bench.compile_all(sources)}
-        source = check_text(request["source"].encode())
-        return request, {"verdicts": list(_check(bench, source, request))}
+        return request, _answer(request, bench)
     except RefusedError as refusal:
         return request, {"error": f"the kernel is refused: {refusal}", "machine": False}
     except CheckError as error:
@@ -81,6 +80,17 @@ def _handle(connection: socket.socket, bench: Bench) -> tuple[Mapping[str, Any],
         if not request:
             raise  # the agent has hung up
         return request, {"error": f"the check itself failed: {error.strerror}", "machine": True}
+
+
+def _answer(request: Mapping[str, Any], bench: Bench) -> dict[str, Any]:
+    if "sources" not in request:
+        source = check_text(request["source"].encode())
+        return {"verdicts": list(_check(bench, source, request))}
+    sources = [check_text(source.encode()) for source in request["sources"]]
+    if "seconds" not in request:
+        return {"verdicts": bench.compile_all(sources)}
+    seconds = min(_RANK_SECONDS, float(request["seconds"]))
+    return {"modelled_ns": bench.rank(sources, seconds)}
 
 
 def _read(connection: socket.socket) -> Mapping[str, Any]:
@@ -159,10 +169,16 @@ def _entry(
         "seconds": round(seconds, 3),
         "kernel": digest,
         **({} if several is None else {"kernels": [_digest(text) for text in several]}),
-        "gates": list(request.get("gates", ())) if several is None else ["compile"],
+        "gates": _gates(request),
         "verdicts": verdicts,
         "error": str(answer.get("error", ""))[:_ERROR_CHARACTERS],
     }
+
+
+def _gates(request: Mapping[str, Any]) -> list[str]:
+    if "sources" in request:
+        return [RANK if "seconds" in request else "compile"]
+    return list(request.get("gates", ()))
 
 
 def _speedup(verdict: Mapping[str, Any]) -> dict[str, Any]:

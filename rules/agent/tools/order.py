@@ -44,12 +44,14 @@ class Definition:
 class Counting:
     """How ``kabuild-check --analyze`` compiles, and the specification of its gate.
 
-    ``outputs`` are made besides the artifact.
+    ``outputs`` are made besides the artifact. ``ranks`` is the architecture of this session whose
+    times are modelled from counts; empty for none.
     """
 
     compile: Sequence[str]
     outputs: Sequence[str]
     spec: Mapping[str, Any] = field(hash=False)
+    ranks: str = ""
 
 
 @dataclass(frozen=True)

@@ -179,36 +179,6 @@ def test_without_gates_no_agent_is_needed(analyse: Analyse) -> None:
 
 
 @pytest.mark.parametrize(
-    ("platform", "reason", "hint"),
-    [
-        ("cuda", Reason.NO_TOOLCHAIN, "platforms that have it: cpu, rocm"),
-        ("cpuu", Reason.UNKNOWN_PLATFORM, "did you mean 'cpu'?"),
-        ("a b!", Reason.UNKNOWN_PLATFORM, "platforms that have it: cpu, rocm"),
-    ],
-)
-def test_platforms_that_a_default_label_does_not_have(
-    project: Project, analyse: Analyse, platform: str, reason: Reason, hint: str
-) -> None:
-    project.task("a")
-    for name in ("cuda", "rocm"):
-        project.write(f"toolchains/platforms/{name}/platform.toml", 'doc = "One."\n')
-    with pytest.raises(AnalysisError, match=r"//a needs //toolchains/cc:\{platform\}") as caught:
-        analyse("//a", platform=platform)
-    assert caught.value.reason is reason
-    assert caught.value.hint == hint
-    assert caught.value.position == Position("a/BUILD.toml", 1)
-
-
-def test_default_labels_follow_the_platform(project: Project, analyse: Analyse) -> None:
-    project.task("a")
-    assert Label("toolchains/cc", "cpu") in analyse("//a").targets
-    analysis = analyse("//a", platform="rocm")
-    assert Label("toolchains/cc", "cpu") not in analysis.targets
-    target = analysis.targets[Label("a", "a")].target
-    assert target.attrs["compiler"] == Label("toolchains/cc", "rocm")
-
-
-@pytest.mark.parametrize(
     ("dep", "reason", "hint"),
     [
         ("//toolchains/cc:cpy", Reason.UNKNOWN_TARGET, "did you mean ':cpu'?"),

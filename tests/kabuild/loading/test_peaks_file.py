@@ -22,6 +22,23 @@ l2_mib     = 0.5
 launch_us  = 1
 clock      = { sectors = 4, f32 = 64 }
 """
+FITTED = f"""{TOY}\
+[t1.fitted]
+threads    = 64
+blocks     = 2
+shared_kib = 8
+ns.launch  = 1000
+ns.memory  = 0.5
+ns.cache   = 1
+ns.sectors = 1
+ns.shared  = 1
+ns.instructions = 1
+ns.special = 1
+ns.atomics = 1
+ns.trips   = 1
+ns.barriers = 1
+ns.exchanges = 1
+"""
 
 
 def read(folder: Path, text: str) -> object:
@@ -32,6 +49,7 @@ def read(folder: Path, text: str) -> object:
 def test_a_right_file_is_read_and_none_is_empty(tmp_path: Path) -> None:
     assert read_peaks(tmp_path, "toy", ("t1",)) == {}
     assert read(tmp_path, TOY)["t1"]["clock"] == {"sectors": 4, "f32": 64}  # type: ignore[index]
+    assert read(tmp_path, FITTED)["t1"]["fitted"]["ns"]["memory"] == 0.5  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
@@ -47,14 +65,18 @@ def test_a_right_file_is_read_and_none_is_empty(tmp_path: Path) -> None:
         ("f32 = 64", "f33 = 64", 9, "unknown key 'f33'"),
         ('"Toy 9"', "9", 2, "'gpu' is the integer 9, expected a name"),
         ("{ sectors = 4, f32 = 64 }", "4", 9, "'clock' is the integer 4, expected a table"),
+        ("blocks     = 2\n", "", 10, "'fitted' has no 'blocks'"),
+        ("blocks     = 2", "blocks     = 0", 12, "'blocks' is 0, expected a number above 0"),
+        ("ns.trips ", "ns.trip ", 22, "unknown key 'trip'"),
+        ("ns.shared  = 1", "ns.shared  = -1", 18, "'shared' is -1, expected a number above 0"),
     ],
 )
 def test_a_mistake_has_its_line(
     tmp_path: Path, before: str, after: str, line: int, message: str
 ) -> None:
-    assert before in TOY
+    assert before in FITTED
     with pytest.raises(LoadError) as caught:
-        read(tmp_path, TOY.replace(before, after))
+        read(tmp_path, FITTED.replace(before, after))
 
     assert message in caught.value.message
     assert caught.value.reason in {Reason.BAD_ATTRIBUTE, Reason.UNKNOWN_KEY}

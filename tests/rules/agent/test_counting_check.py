@@ -30,4 +30,7 @@ def test_what_nothing_counts_is_refused() -> None:
         [sys.executable, "-c", ASK, *PATHS], capture_output=True, text=True, check=True
     )
 
-    assert done.stdout == "only HIP and Triton kernels can be analyzed, and on cpu\n"
+    assert done.stdout == (
+        "this kernel cannot be analyzed: HIP and Triton kernels can, on cpu; on GPUs' platforms, "
+        "if the agent declares what 'counts'\n"
+    )

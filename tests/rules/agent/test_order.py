@@ -51,11 +51,16 @@ def test_tokens_become_paths(tmp_path: Path) -> None:
 
 def test_counting_is_there_where_the_platform_counts(tmp_path: Path) -> None:
     counting = {"compile": ["c"], "outputs": ["k.places.json"], "spec": {"gate": "analyze"}}
-    for told in (None, counting):
+    ranking = {**counting, "ranks": "sm_90"}
+    for told, expected in (
+        (None, None),
+        (counting, {**counting, "ranks": ""}),
+        (ranking, ranking),
+    ):
         order = {**ORDER, "check": {**ORDER["check"], "counting": told}}
         (tmp_path / "agent.json").write_text(json.dumps(order))
         found = read_order(tmp_path / "agent.json", []).check.counting
-        assert (found and dict(vars(found))) == told
+        assert (found and dict(vars(found))) == expected
 
 
 def test_trials_and_runs_have_different_seeds(tmp_path: Path) -> None:

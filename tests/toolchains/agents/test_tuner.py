@@ -24,7 +24,7 @@ class Judge:
 
     Those in ``wrong`` are wrong, those in ``broken`` do not compile. ``alone`` is how fast they are
     in the last measurement, where that is not the same. ``takes`` is what a check takes by its
-    gate, ``perf`` besides what it is given.
+    gate, ``perf`` besides what it is given. ``modelled`` has the modelled times that are known.
     """
 
     def __init__(
@@ -36,6 +36,7 @@ class Judge:
         alone: Mapping[int, float | None] | None = None,
         noise: float = 0.01,
         takes: Mapping[str, float] | None = None,
+        modelled: Mapping[int, float] | None = None,
     ) -> None:
         self.asked: list[tuple[int, str, float]] = []
         self.compiled: list[list[int]] = []
@@ -46,6 +47,7 @@ class Judge:
         self._broken = broken
         self._noise = noise
         self._takes = takes or {}
+        self._modelled = modelled
 
     def check(
         self, source: str, gates: Sequence[str], *, budget: float = 0.0, against: str = ""
@@ -75,6 +77,12 @@ class Judge:
             for value in values
         ]
 
+    def rank(self, sources: Sequence[str], *, seconds: float) -> Sequence[float | None]:
+        if self._modelled is None:
+            raise CheckError("nothing models the times", machine=False)
+        assert seconds > 0
+        return [self._modelled.get(int(find(source)[0].default)) for source in sources]
+
     @property
     def measured(self) -> set[int]:
         """The values that were timed."""
@@ -84,6 +92,33 @@ class Judge:
 def _search(judge: Judge, *, end: float = 1e9, seed: int = 1) -> int:
     tuner = Tuner(KERNEL, judge, end=end, now=lambda: judge.now)
     return int(find(tuner.search(27, seed))[0].default)
+
+
+def test_what_the_model_finds_fastest_is_timed_first() -> None:
+    """So that the best is among the few for which there is time; without a model it is not."""
+    speedups = dict.fromkeys(range(1, 9), 1.0) | {7: 2.0}
+    takes = {"perf": 2.0, "correctness": 2.0, "compile": 1.0}
+    modelled = {1: 50.0, 2: 40.0, 3: 30.0, 5: 20.0, 7: 10.0}
+
+    judge = Judge(speedups, takes=takes, modelled=modelled)
+    found = _search(judge, end=24.0, seed=2)
+
+    timed = [value for value, gate, _ in judge.asked if gate == "perf"]
+    assert timed[:2] == [7, 5]
+    assert found == 7
+    other = Judge(speedups, takes=takes)
+    assert _search(other, end=24.0, seed=2) == 4
+    assert 7 not in other.measured
+
+
+def test_points_without_a_modelled_time_come_last() -> None:
+    judge = Judge({}, modelled={8: 1.0, 6: 2.0})
+
+    _search(judge)
+
+    timed = [value for value, gate, _ in judge.asked if gate == "perf"]
+    assert timed[:2] == [8, 6]
+    assert set(timed) == {1, 2, 3, 5, 6, 7, 8}
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -18,12 +18,14 @@ class Outcome(Enum):
     """How a proposal ended.
 
     KEPT: correct, and faster beyond the noise, so it is the new best kernel. REVERTED: correct,
-    but not significantly faster. WRONG: a gate failed it. LEFT_OUT: the soft verifier rejected it.
+    but not significantly faster. SLOW: correct, but by modelled times so much slower than the best
+    kernel that it was not timed. WRONG: a gate failed it. LEFT_OUT: the soft verifier rejected it.
     MALFORMED: the reply has no kernel. DUPLICATE: proposed before. UNJUDGED: the judge failed.
     """
 
     KEPT = "kept"
     REVERTED = "reverted"
+    SLOW = "slow"
     WRONG = "wrong"
     LEFT_OUT = "left out"
     MALFORMED = "malformed"

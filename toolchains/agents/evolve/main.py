@@ -23,6 +23,7 @@ from endpoint import Address, Endpoint, Patience
 from journal import Journal
 from judging import Judge
 from model import Model
+from modelled_times import Ranking
 from prompts import Task
 from protocols import PROTOCOLS
 from search import End, Search, Settings
@@ -55,6 +56,7 @@ def main(arguments: Sequence[str]) -> int:
         _settings(options),
         model=Model(endpoint, journal, budget, options.parallel, transcript.usage),
         judge=Judge(kabuild_check.check, journal, options.measure_seconds),
+        ranking=Ranking(kabuild_check.rank, journal),
         journal=journal,
         transcript=transcript,
         exceeded=lambda: budget.exceeded(journal.seconds),

@@ -131,7 +131,7 @@ def check(
     """
     request = {"source": source, "gates": list(gates), "only": only, "budget": budget}
     request |= {"against": against} if against else {}
-    return Answer(tuple(_ask(request, path)))
+    return Answer(tuple(_verdicts(request, path)))
 
 
 def compile_all(sources: Sequence[str], *, path: str = SOCKET) -> tuple[Answer, ...]:
@@ -140,10 +140,27 @@ def compile_all(sources: Sequence[str], *, path: str = SOCKET) -> tuple[Answer, 
     A later ``check`` of one of them reuses the result. At most 64; with none, this returns as soon
     as checks are possible. Raises CheckError.
     """
-    return tuple(Answer((verdict,)) for verdict in _ask({"sources": list(sources)}, path))
+    return tuple(Answer((verdict,)) for verdict in _verdicts({"sources": list(sources)}, path))
 
 
-def _ask(request: dict[str, Any], path: str) -> list[dict[str, Any]]:
+def rank(sources: Sequence[str], *, seconds: float, path: str = SOCKET) -> tuple[float | None, ...]:
+    """The modelled nanoseconds of kernels, to choose which to time first; see ``fitted_ns``.
+
+    None for a kernel that could not be counted, or not within ``seconds``; for at most 64. They are
+    made of counts on small configs, and decide nothing. Raises CheckError, also if nothing models
+    this device's times: ``machine`` is false then.
+    """
+    answer = _ask({"sources": list(sources), "seconds": seconds}, path)
+    found: list[float | None] = answer["modelled_ns"]
+    return tuple(found)
+
+
+def _verdicts(request: dict[str, Any], path: str) -> list[dict[str, Any]]:
+    verdicts: list[dict[str, Any]] = _ask(request, path)["verdicts"]
+    return verdicts
+
+
+def _ask(request: dict[str, Any], path: str) -> dict[str, Any]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         try:
             connection.connect(path)
@@ -154,11 +171,10 @@ def _ask(request: dict[str, Any], path: str) -> list[dict[str, Any]]:
             raise CheckError(f"no check is possible: {error}", machine=True) from error
     if not line:
         raise CheckError("the check was cut short", machine=True)
-    answer = json.loads(line)
+    answer: dict[str, Any] = json.loads(line)
     if "error" in answer:
         raise CheckError(answer["error"], machine=answer["machine"])
-    verdicts: list[dict[str, Any]] = answer["verdicts"]
-    return verdicts
+    return answer
 
 
 def kernel_here() -> Path:
@@ -176,7 +192,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "gates", nargs="*", help="compile, smoke, correctness, perf or all; default: the first two"
     )
-    parser.add_argument("--analyze", action="store_true", help="count accesses to memory (on cpu)")
+    parser.add_argument("--analyze", action="store_true", help="count accesses to memory")
     parser.add_argument("--file", type=Path, help="a kernel; default: the one in this directory")
     parser.add_argument(
         "--config", default="", help="only the config of configs.json with this name"

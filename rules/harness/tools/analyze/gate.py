@@ -28,7 +28,9 @@ from truth.oracle import Oracle
 
 from analyze.counts import Counts, read_counts
 from analyze.findings import find
+from analyze.fitted import read_fitted
 from analyze.modelled import Peaks, modelled
+from analyze.sums import sums
 
 GATE = "analyze"
 ANALYSIS = "analysis.json"
@@ -37,6 +39,7 @@ _LINES = ".lines.json"
 _COMPILED = "compile.json"
 _KEPT_BYTES = 4 << 20  # more than the counters of one process print
 _WARPS = (32, 64)
+_FITTED = "fitted"
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class AnalyzePolicy:
         call_seconds: how long one call may take.
         total_seconds: how long all calls may take together; less than a gate may.
         file: the author's name for an interpreted candidate's file; empty for its own name.
-        peaks: by architecture, the peaks of the GPU whose time is modelled.
+        peaks: by architecture, the peaks of the GPU whose time is modelled, and its ``fitted``.
     """
 
     elements: int = 65536
@@ -92,6 +95,7 @@ class _Call:
             **self.counts.traffic,
             "flops": self.flops,
             "modelled_ns": {arch: one["ns"] for arch, one in self.told["modelled"].items()},
+            "fitted_ns": {arch: one["fitted_ns"] for arch, one in self.told["modelled"].items()},
         }
 
     @property
@@ -104,8 +108,7 @@ class _Call:
         """As in ``analysis.json``; a call that is not whole has no modelled time."""
         counted = self._counted()
         known = self.peaks if self.whole and self.counts.launches else {}
-        times = {arch: modelled(counted, Peaks(**one)).to_json() for arch, one in known.items()}
-        return {**counted, "modelled": times}
+        return {**counted, "modelled": {arch: _times(counted, one) for arch, one in known.items()}}
 
     def _counted(self) -> dict[str, Any]:
         return {
@@ -152,6 +155,15 @@ def run(spec: Spec, launcher: Launcher) -> Verdict:
         if calls[-1].hangs:
             break  # each of the others would take as long
     return _verdict(calls)
+
+
+def _times(counted: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """What a call would take on one GPU: by its peaks, and by a fit if there is one."""
+    peaks = Peaks(**{name: value for name, value in told.items() if name != _FITTED})
+    fitted = None
+    if table := told.get(_FITTED):
+        fitted = round(read_fitted(table, peaks.processors).of(sums(counted)), 1)
+    return {**modelled(counted, peaks).to_json(), "fitted_ns": fitted}
 
 
 def _interpreted(spec: Spec) -> bool:

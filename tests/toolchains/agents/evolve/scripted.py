@@ -17,6 +17,7 @@ from judging import Judge
 from kabuild_check import Answer as Checked
 from kabuild_check import CheckError
 from model import Model
+from modelled_times import Ranking
 from prompts import Task
 from protocols import Answer, Question
 from search import End, Search, Settings
@@ -30,9 +31,11 @@ TASK = Task("double", "double.hip", "# double\ny = 2 x.", "def reference(): ..."
 BASE_NS = {"small": 1000.0, "large": 9000.0}
 
 
-def kernel(speed: float = 1.0, *, fault: str = "", name: str = "k") -> str:
+def kernel(speed: float = 1.0, *, fault: str = "", name: str = "k", modelled: int = 0) -> str:
     """A kernel ``speed`` times as fast as the baseline; with a ``fault``, such as WRONG_RESULT."""
-    return f"void {name}();  int speed = {speed}; {f'int fault = {fault};' if fault else ''}\n"
+    more = f"int fault = {fault};" if fault else ""
+    more += f"int modelled = {modelled};" if modelled else ""
+    return f"void {name}();  int speed = {speed}; {more}\n"
 
 
 def reply(source: str) -> str:
@@ -47,10 +50,15 @@ def _speed(source: str) -> float:
 
 
 class Gates:
-    """The gates. ``asked`` has what they were asked; a kernel that says BREAKS breaks the judge."""
+    """The gates. ``asked`` has what they were asked; a kernel that says BREAKS breaks the judge.
 
-    def __init__(self, noise: float = 1.02) -> None:
+    With ``models`` they also model times, as a kernel says them; ``ranked`` has these questions.
+    """
+
+    def __init__(self, noise: float = 1.02, *, models: bool = False) -> None:
         self.asked: list[tuple[str, tuple[str, ...], str]] = []
+        self.ranked: list[tuple[str, ...]] = []
+        self.models = models
         self._noise = noise
 
     def check(
@@ -65,6 +73,14 @@ class Gates:
         if "BREAKS" in source:
             raise CheckError("the machine broke", machine=True)
         return Checked(tuple(self._verdicts(source, gates, against)))
+
+    def rank(self, sources: Sequence[str], *, seconds: float) -> Sequence[float | None]:
+        """What a kernel says of itself: ``modelled = 9;``."""
+        if not self.models:
+            raise CheckError("nothing models the times", machine=False)
+        self.ranked.append(tuple(sources))
+        said = [re.search(r"modelled = (\d+);", source) for source in sources]
+        return [float(found[1]) if found else None for found in said]
 
     def _verdicts(self, source: str, gates: Sequence[str], against: str) -> list[dict[str, Any]]:
         found = re.search(r"fault = (\w+);", source)
@@ -138,9 +154,11 @@ def run(
     limits: Limits | None = None,
     noise: float = 1.02,
     task: Task = TASK,
+    models: bool = False,
 ) -> World:
     """Run a search with the journal in ``directory``."""
-    gates, endpoint, stream, kept = Gates(noise), Says(says), io.StringIO(), list[str]()
+    gates, endpoint = Gates(noise, models=models), Says(says)
+    stream, kept = io.StringIO(), list[str]()
     journal = Journal(directory / "journal.jsonl", lambda: 1.0)
     budget = Budget(limits or Limits(), Prices(sent=1.0))
     transcript = Transcript(stream)
@@ -150,6 +168,7 @@ def run(
         settings,
         model=Model(endpoint, journal, budget, settings.parallel, transcript.usage),
         judge=Judge(gates.check, journal),
+        ranking=Ranking(gates.rank, journal),
         journal=journal,
         transcript=transcript,
         exceeded=lambda: budget.exceeded(journal.seconds),

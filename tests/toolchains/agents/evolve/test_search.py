@@ -59,6 +59,45 @@ def test_what_is_not_kept_is_told_to_the_next(
     assert told in made.endpoint.asked[1].text
 
 
+def test_a_generation_is_timed_in_the_order_of_modelled_times(tmp_path: Path) -> None:
+    slow, unknown, quick = kernel(1.2, modelled=30), kernel(1.1), kernel(2, modelled=10)
+    says = in_order(*map(reply, (slow, unknown, quick)))
+    original = kernel(modelled=40)
+
+    made = run(
+        tmp_path, says, Settings("m", 1, 0, 4, 3, 1, soft=False), original=original, models=True
+    )
+
+    assert made.gates.ranked == [(original, slow, unknown, quick)]
+    timed = [source for source, gates, _ in made.gates.asked if gates == ("perf",)]
+    assert timed == [original, quick, slow, unknown]
+    assert made.outcomes == ["kept", "reverted", "reverted"]
+
+
+def test_what_its_counts_make_hopeless_is_proven_but_not_timed(tmp_path: Path) -> None:
+    """Only beyond three times the best one's: the model is wrong about many that are closer."""
+    hopeless, near = kernel(9, modelled=31), kernel(0.9, modelled=30)
+    settings = Settings("m", 1, 0, 4, 2, 1, soft=False)
+    original = kernel(modelled=10)
+
+    made = run(
+        tmp_path, in_order(reply(hopeless), reply(near)), settings, original=original, models=True
+    )
+
+    assert made.outcomes == ["reverted", "slow"]
+    asked = [gates for source, gates, _ in made.gates.asked if source == hopeless]
+    assert asked == [("compile", "correctness")]
+
+
+def test_where_nothing_models_times_that_is_asked_once(tmp_path: Path) -> None:
+    proposals = [kernel(s) for s in (1.5, 9)]
+
+    made = run(tmp_path, in_order(*map(reply, proposals)), Settings("m", 1, 0, 4, 1, 2, soft=False))
+
+    assert made.outcomes == ["kept", "kept"]
+    assert made.gates.ranked == []
+
+
 def test_a_prompt_has_what_compiler_and_clock_say_and_where_time_is(tmp_path: Path) -> None:
     made = run(tmp_path, in_order("Hm."), Settings("m", 1, 0, 4, 1, 1, soft=False))
 

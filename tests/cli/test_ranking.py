@@ -1,0 +1,100 @@
+"""Kernels are ranked by modelled times in a session for a GPU, by the cpu platform's counts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.testkit.cli import CliWorkspace
+from tests.testkit.fake_nvidia import compile_driver, gpu, make_fake
+from tests.testkit.two_gpus import PROGRAM
+
+from .conftest import declare
+
+AGENT = """\
+[[agent]]
+name    = "asks"
+command = ["{python}", "{files}/asks.py", "{kernel}"]
+files   = ["asks.py"]
+seconds = 300
+counts  = "//toolchains/hip:{platform}_counter"
+
+[[agent]]
+name    = "cannot"
+command = ["{python}", "{files}/asks.py", "{kernel}"]
+files   = ["asks.py"]
+seconds = 300
+"""
+ASKS = """\
+import json, pathlib, sys
+import kabuild_check
+
+good = pathlib.Path(sys.argv[1]).read_text()
+slow = good.replace("y[i] = 2.0f * x[i]", "for (int k = 0; k < 64; ++k) y[i] += x[i] / (k + y[i])")
+try:
+    print(json.dumps(kabuild_check.rank([slow, "int main", good, good], seconds=300)))
+    print(json.dumps(kabuild_check.rank([good], seconds=0)))
+    counted = kabuild_check.check(good, ["analyze"])
+    print(json.dumps(counted.verdicts[-1]["analysis"]["calls"][0]["launches"][0]["wave"]))
+except kabuild_check.CheckError as error:
+    print(json.dumps([error.machine, str(error)]))
+"""
+
+
+def ask(
+    workspace: CliWorkspace, directory: Path, agent: str, platform: str = "cuda"
+) -> list[object]:
+    """What the agent prints in a session on a machine with NVIDIA's driver, but no GPU."""
+    declare(workspace, "double")
+    workspace.write("agents/BUILD.toml", AGENT)
+    workspace.write("agents/asks.py", ASKS)
+    fake = make_fake(directory / "machine", compile_driver(directory))
+    fake.has(gpu(0))
+    (fake.root / "dev/nvidia-caps").mkdir()
+    arguments = ("build", "//double:double.agent", f"--agent=//agents:{agent}")
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(fake.root), *arguments, f"--platform={platform}"],
+        cwd=workspace.root,
+        env={**workspace.environment(), **fake.env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    out = workspace.root / "out/double/double.agent/transcript.jsonl"
+    entries = [*map(json.loads, out.read_text().splitlines())]
+    return [json.loads(entry["text"]) for entry in entries if entry["role"] == "assistant"]
+
+
+def test_a_session_for_a_gpu_counts_on_the_cpu(workspace: CliWorkspace, tmp_path: Path) -> None:
+    """With warps as NVIDIA has them; what does not compile has no time, and so has what is late."""
+    ranked, late, wave = ask(workspace, tmp_path, "asks")
+
+    assert isinstance(ranked, list)
+    slow, none, good, same = ranked
+    assert none is None
+    assert good == same
+    assert slow > 2 * good > 2000, "a launch alone takes 2 us"
+    assert late == [None]
+    assert wave == 32
+
+
+@pytest.mark.parametrize(
+    ("agent", "platform", "why"),
+    [
+        ("cannot", "cuda", "this kernel cannot be analyzed: HIP and Triton kernels can, on cpu;"),
+        ("asks", "cpu", "this cannot be checked: nothing models the times of this session's"),
+    ],
+)
+def test_where_nothing_is_modelled_that_is_said(
+    workspace: CliWorkspace, tmp_path: Path, agent: str, platform: str, why: str
+) -> None:
+    (answer,) = ask(workspace, tmp_path, agent, platform)
+
+    assert isinstance(answer, list)
+    assert answer[0] is False, "the machine is not to blame"
+    assert why in answer[1]

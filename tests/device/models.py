@@ -1,7 +1,8 @@
 """From a model to faster kernels in it: what Amdahl's law predicts beside what is measured.
 
 The models are examples of ``tasks/models`` in sizes that fill a device, for inference. Kernels for
-their parts lie below ``model``, in Triton, without backward passes.
+their parts lie below ``model``, in Triton, without backward passes. The agent ``ours`` hands them
+in with tunables as the tuner finds them fastest.
 """
 
 from __future__ import annotations
@@ -21,7 +22,33 @@ KERNELS = Path(__file__).with_name("model")
 PACKAGES = "modelled"
 SAMPLES = 4
 _GOAL = 0.10
+_OPTIMISED = "--agent=optimised"
 _PARTS, _LINES = 20, 12
+_SESSION = 45
+"""Seconds of a session of the tuner, which times about as many variants as a kernel has."""
+
+_OPTIMISING = 150
+"""Seconds of a session with its gates, about."""
+
+_START = """\
+import shutil, sys
+from pathlib import Path
+
+import tuner
+
+kernel = Path(sys.argv[1])
+(ours,) = Path(__file__).parent.rglob(f"kernels/{kernel.name}")
+shutil.copyfile(ours, kernel)
+sys.exit(tuner.main(sys.argv[1:]))
+"""
+_AGENT = f"""\
+[[agent]]
+name     = "ours"
+command  = ["{{python}}", "{{files}}/start.py", "{{kernel}}", "--seconds={{seconds}}"]
+files    = ["start.py", "kernels/*.py"]
+files_of = "//toolchains/agents:tuner"
+seconds  = {_SESSION}
+"""
 
 
 @dataclass(frozen=True)
@@ -78,7 +105,7 @@ def measure(
     save: Callable[[Mapping[str, Any]], None],
     models: Sequence[Sized] = MODELS,
 ) -> dict[str, Any]:
-    """Profile, extract, solve and verify each model; ``save`` gets what there is after each step.
+    """Profile, extract, optimise, verify each model; ``save`` gets what there is after each step.
 
     All models are verified before any is verified without each of its kernels.
     """
@@ -88,7 +115,7 @@ def measure(
             found[model.name][step] = row
             save(found)
     for model in models:
-        ran = _model(workplace, "verify", _directory(workplace, model))
+        ran = _model(workplace, "verify", _directory(workplace, model), _OPTIMISED)
         found[model.name]["without_each"] = verified(ran)
         save(found)
     return found
@@ -121,14 +148,25 @@ def _steps(workplace: Workplace, model: Sized) -> Iterator[tuple[str, Any]]:
     yield "extract", {**_said(ran), **_kept(ran, "admitted", "left_out")}
     if ran.code:
         return
-    for name in wanted:
-        solution = directory / name / "solutions/expert" / f"{name}.py"
-        solution.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(model.kernels()[name], solution)
-    ran = _model(workplace, "verify", directory, "--noleave_out")
+    budget = f"--budget={len(wanted) * _OPTIMISING}s"
+    agent = _declare_ours(workplace, model)
+    ran = _model(workplace, "optimise", directory, agent, budget, "--stalled=1")
+    yield "optimise", {**_said(ran), **_kept(ran, "end", "predicted", "parts")}
+    ran = _model(workplace, "verify", directory, _OPTIMISED, "--noleave_out")
     yield "verify", verified(ran)
     for variant in ("all", "none"):
         yield f"timing_{variant}", _timing(workplace, model, variant)
+
+
+def _declare_ours(workplace: Workplace, model: Sized) -> str:
+    """Declare the agent that hands in our kernels, tuned; returns the flag that names it."""
+    package = workplace.root / "ours" / model.name
+    (package / "kernels").mkdir(parents=True, exist_ok=True)
+    for kernel in model.kernels().values():
+        shutil.copy(kernel, package / "kernels")
+    (package / "start.py").write_text(_START)
+    (package / "BUILD.toml").write_text(_AGENT)
+    return f"--agent=//ours/{model.name}:ours"
 
 
 def _timing(workplace: Workplace, model: Sized, variant: str) -> dict[str, Any]:

@@ -37,6 +37,7 @@ def neg_cat_mul(x, cosine, sine):
     block = min(1024, triton.next_power_of_2(heads) * pairs)
     y = torch.empty((batch, heads, tokens, size), dtype=x.dtype, device=x.device)
     grid = (batch * tokens, triton.cdiv(heads * pairs, block))
+    # kabuild:tune num_warps = 1, 2, 4, 8
     rotate_kernel[grid](
         x, cosine, sine, y, tokens, heads, HALF=size // 2, PAIRS=pairs, BLOCK=block, num_warps=4
     )

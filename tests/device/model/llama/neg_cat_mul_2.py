@@ -51,13 +51,9 @@ def neg_cat_mul_2(x, cosine, sine):
     block = min(1024, triton.next_power_of_2(heads) * pairs)
     y = torch.empty((batch, heads * SHARING, tokens, size), dtype=x.dtype, device=x.device)
     grid = (batch * tokens, triton.cdiv(heads * pairs, block))
+    # kabuild:tune num_warps = 1, 2, 4, 8
     rotate_kernel[grid](
-        x,
-        cosine,
-        sine,
-        y,
-        tokens,
-        heads,
+        *(x, cosine, sine, y, tokens, heads),
         HALF=size // 2,
         PAIRS=pairs,
         BLOCK=block,

@@ -4,6 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
+# kabuild:tune BLOCK = 1024, 2048, 4096
 BLOCK = 2048
 
 
@@ -20,5 +21,6 @@ def silu_mul(x, x2):
     """Return silu(x) * x2, of their shape."""
     x, x2 = x.contiguous(), x2.contiguous()
     y = torch.empty_like(x)
+    # kabuild:tune num_warps = 4, 8, 16
     silu_mul_kernel[(triton.cdiv(x.numel(), BLOCK),)](x, x2, y, x.numel(), BLOCK=BLOCK, num_warps=8)
     return y

@@ -16,12 +16,26 @@ from pathlib import Path
 from types import SimpleNamespace
 from bench import Bench
 
-order = SimpleNamespace(check=SimpleNamespace(counting=None))
-try:
-    Bench(order, Path("/root"), Path("/scratch")).analyze(b"")
-except ValueError as error:
-    print(error)
+def bench(counting):
+    order = SimpleNamespace(check=SimpleNamespace(counting=counting))
+    return Bench(order, Path("/root"), Path("/scratch"))
+
+for ask in (
+    lambda: bench(None).analyze(b""),
+    lambda: bench(None).rank([b""], 1.0),
+    lambda: bench(SimpleNamespace(ranks="")).rank([b""], 1.0),
+):
+    try:
+        ask()
+    except ValueError as error:
+        print(error)
 """
+
+
+NOT_COUNTED = (
+    "this kernel cannot be analyzed: HIP and Triton kernels can, on cpu; on GPUs' platforms, if "
+    "the agent declares what 'counts'"
+)
 
 
 def test_what_nothing_counts_is_refused() -> None:
@@ -30,7 +44,5 @@ def test_what_nothing_counts_is_refused() -> None:
         [sys.executable, "-c", ASK, *PATHS], capture_output=True, text=True, check=True
     )
 
-    assert done.stdout == (
-        "this kernel cannot be analyzed: HIP and Triton kernels can, on cpu; on GPUs' platforms, "
-        "if the agent declares what 'counts'\n"
-    )
+    not_ranked = "nothing models the times of this session's device"
+    assert done.stdout.splitlines() == [NOT_COUNTED, NOT_COUNTED, not_ranked]

@@ -163,9 +163,11 @@ def test_it_is_asked_for_and_changes_no_score(workspace: CliWorkspace) -> None:
         "flops": 1048,
         "modelled_ns": case["modelled_ns"],
         "fitted_ns": case["fitted_ns"],
+        "work_ns": case["work_ns"],
     }
     assert case["fitted_ns"]["sm_80"] is None, "only one GPU has a fit"
     assert 2000 < case["fitted_ns"]["sm_90"] < 3000, "it is a launch and little else"
+    assert 0 < case["work_ns"]["sm_90"] < 500
     assert case["modelled_ns"].keys() == {"sm_80", "sm_90"}
     assert not any("analyze" in str(action["label"]) for action in usual["actions"])
 

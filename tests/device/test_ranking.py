@@ -117,6 +117,14 @@ def test_work_is_done_by_as_many_processors_as_there_are_blocks_for() -> None:
     assert more["instructions"] == many["instructions"]
 
 
+def test_a_launch_of_no_threads_takes_no_more_than_itself() -> None:
+    """The runtime refuses it, but a kernel can print whatever it likes as its counts."""
+    odd = call(0, threads=0)
+
+    assert terms(odd)[LAUNCH] == 1
+    assert Fitted(H100, dict.fromkeys(TERMS, 1.0)).of(odd) > 0
+
+
 def test_blocks_that_do_not_fit_wait_for_others() -> None:
     together, apart = (terms(call(1056, loads=8448 * n)) for n in (1, 1))
     twice = terms(call(2112, loads=8448))

@@ -113,6 +113,9 @@ class Workplace:
             text = (ROOT / "toolchains/hip/BUILD.toml").read_text()
             for name in _HOSTED:
                 text = text.replace(name, name + _BY_HOST, 1)
+            if importlib.util.find_spec("ziglang") is None:  # then nothing counts for agents
+                compiler = 'compiler = ":gcc"\nprogram = "bin/g++"\n'
+                text = text.replace('_counter"\n', f'_counter"\n{compiler}')
             hip.write_text(text + _HOST.format(paths=_gcc_parts()))
 
     def _pin(self, name: str, home: Path, parts: Sequence[str]) -> None:

@@ -101,14 +101,18 @@ class Tuner:
     def _chosen(self, most: int, seed: int) -> list[Point]:
         """The points to measure, those first that the judge's model finds fastest."""
         own = tuple(tunable.default for tunable in self._tunables)
-        known = [point for point in points(self._tunables, MOST_RANKED, seed) if point != own]
+        drawn = points(self._tunables, max(most, MOST_RANKED), seed)
+        known = [point for point in drawn if point != own]
+        if len(known) < 2:
+            return known
+        asked = known[:MOST_RANKED]
         try:
-            times = self._judge.rank([*map(self._kernel, known)], seconds=self._ranking)
+            times = self._judge.rank([*map(self._kernel, asked)], seconds=self._ranking)
         except CheckError as error:
             say(f"in random order: {error}")
-            return [point for point in points(self._tunables, most, seed) if point != own]
+            return known[:most]
         self.checks += 1
-        ranks = {point: ns for point, ns in zip(known, times, strict=True) if ns is not None}
+        ranks = {point: ns for point, ns in zip(asked, times, strict=True) if ns is not None}
         say(f"in the order of modelled times: {len(ranks)} of {len(known)} are known")
         return sorted(known, key=lambda point: ranks.get(point, math.inf))[:most]
 

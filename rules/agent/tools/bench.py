@@ -13,7 +13,6 @@ import json
 import os
 import secrets
 import shutil
-import statistics
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -22,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from desk import toolchain_mounts
-from jobs import CheckError, Job, Several, Verdict, fork
+from jobs import Job, Several, Verdict, fork
 from order import Counting, Order
+from ranked import COMPILE_SECONDS, JUDGE_SECONDS, Ranking
 from sandbox.namespaces import (  # type: ignore[import-not-found]
     Bind,
     Limits,
@@ -35,7 +35,6 @@ from sandbox.namespaces import (  # type: ignore[import-not-found]
 SMOKE = "smoke"
 SMOKE_POLICY: Mapping[str, Any] = {"edges": 0, "repeats": 2, "distributions": ["default"]}
 _ROOT = "/exec"
-_COMPILE_SECONDS, _JUDGE_SECONDS = 120.0, 600.0
 _COMPILING = Limits(memory_bytes=4 << 30, processes=128)
 _SCRATCH = 1 << 30
 MOST_COMPILED = 64
@@ -139,7 +138,7 @@ class Bench:
         return Job(pid, job, stderr)
 
     def _finish(self, compiler: Job) -> tuple[Verdict, Path]:
-        verdict = compiler.wait(_COMPILE_SECONDS, "the compiler")
+        verdict = compiler.wait(COMPILE_SECONDS, "the compiler")
         return verdict, compiler.job / "out" / self._order.check.artifact
 
     def judge(
@@ -165,7 +164,7 @@ class Bench:
             shutil.copyfile(against, job / "against" / against.name)
             spec["baseline"] = {**spec["candidate"], "path": f"against/{against.name}"}
         try:
-            return {**self._begin(job, spec).wait(_JUDGE_SECONDS, "the judge"), "gate": gate}
+            return {**self._begin(job, spec).wait(JUDGE_SECONDS, "the judge"), "gate": gate}
         finally:
             _remove(job)
 
@@ -177,51 +176,45 @@ class Bench:
         counting = self._counting()
         self.warm_up()
         compiler = self._start(source, counting.compile)
-        job = self._counted_by(counting, compiler, only)
         try:
-            verdict = job.wait(_JUDGE_SECONDS, "the judge")
+            compiled = compiler.wait(COMPILE_SECONDS, "the compiler")
+            job = self._counted(counting, compiler, compiled, only)
+        finally:
+            compiler.remove()
+        try:
+            verdict = job.wait(JUDGE_SECONDS, "the judge")
             analysis = json.loads((job.job / "out" / "analysis.json").read_bytes())
             return {**verdict, "analysis": analysis}
         finally:
             job.remove()
 
     def rank(self, sources: Sequence[bytes], seconds: float) -> list[float | None]:
-        """The nanoseconds that a fit makes of the counts of each kernel: the mean over its configs.
+        """The nanoseconds that a fit makes of the counts of each kernel, without its launches.
 
-        None for a kernel that could not be counted whole, or not within ``seconds``. Several are
-        counted at a time, as ``compile_all`` compiles. Raises ValueError if nothing models the
-        times of this session's device.
+        The mean over its configs. None for a kernel that could not be counted whole, or not within
+        ``seconds``. Several are counted at a time, as ``compile_all`` compiles. Raises ValueError
+        if nothing models the times of this session's device.
         """
         counting = self._counting()
         if not counting.ranks:
             raise ValueError("nothing models the times of this session's device")
         self.warm_up()
-        end = time.monotonic() + seconds
-        compiled: dict[bytes, Job] = {}
-        found: dict[bytes, float | None] = {}
-        with Several() as several:
-            for source in dict.fromkeys(sources):
-                if time.monotonic() < end:
-                    start = partial(self._start, source, counting.compile)
-                    several.add(start, partial(compiled.__setitem__, source))
-        with Several() as several:
-            for source, compiler in compiled.items():
-                if time.monotonic() < end:
-                    start = partial(self._counted_by, counting, compiler)
-                    several.add(start, partial(self._rank, source, counting.ranks, found))
-        return [found.get(source) for source in sources]
-
-    def _rank(self, source: bytes, arch: str, found: dict[bytes, float | None], job: Job) -> None:
-        """Note the modelled time of one kernel whose judge is running."""
+        ranking = Ranking(counting.ranks, time.monotonic() + seconds)
         try:
-            verdict = job.wait(_JUDGE_SECONDS, "the judge")
-        except CheckError:
-            return
+            with Several() as several:
+                for source in dict.fromkeys(sources):
+                    if ranking.left(1.0):
+                        start = partial(self._start, source, counting.compile)
+                        several.add(start, partial(ranking.compiled, source))
+            with Several() as several:
+                for source, (compiler, verdict) in ranking.waiting.items():
+                    if ranking.left(1.0):
+                        start = partial(self._counted, counting, compiler, verdict)
+                        several.add(start, partial(ranking.counted, source))
         finally:
-            job.remove()
-        times = [case["fitted_ns"].get(arch) for case in verdict["cases"]]
-        if verdict["verdict"] == "PASS" and times and all(times):
-            found[source] = statistics.geometric_mean(times)
+            for compiler, _ in ranking.waiting.values():
+                compiler.remove()
+        return [ranking.ns.get(source) for source in sources]
 
     def _counting(self) -> Counting:
         counting = self._order.check.counting
@@ -232,11 +225,10 @@ class Bench:
             )
         return counting
 
-    def _counted_by(self, counting: Counting, compiler: Job, only: str = "") -> Job:
-        """Start the judge that counts, when the instrumented kernel is compiled."""
+    def _counted(self, counting: Counting, compiler: Job, compiled: Verdict, only: str = "") -> Job:
+        """Start the judge that counts what an instrumented kernel does."""
         job = self._laid_out("check", "counted")
         try:
-            compiled = compiler.wait(_COMPILE_SECONDS, "the compiler")
             candidate = job / "candidate"
             candidate.mkdir()
             (candidate / "compile.json").write_text(json.dumps(compiled))
@@ -247,8 +239,6 @@ class Bench:
         except BaseException:
             _remove(job)
             raise
-        finally:
-            compiler.remove()
 
     def skipped(self, gate: str, because: str) -> Verdict:
         """The verdict of a gate after one that did not pass."""

@@ -6,7 +6,8 @@ One JSON object on one line each way, over a Unix socket that the agent sees::
     {"verdicts": [...]}  or  {"error": "...", "machine": true}
 
 ``{"sources": ["...", ...]}`` is only compiled, several at a time: a verdict for each. With
-``"seconds"`` their times are modelled within so many, instead: ``{"modelled_ns": [1.0, null]}``.
+``"seconds"`` their times are modelled within so many, instead: ``{"modelled_ns": [1.0, null]}``, or
+``{"modelled_ns": [null, null], "why": "..."}`` if nothing models times here.
 
 The agent is hostile: a request is bounded in size and time, and malformed ones are refused.
 Requests are served in order, so that timings do not disturb each other.
@@ -36,7 +37,7 @@ _READ_BYTES = 1 << 16
 _RECORD_BYTES = 16 << 20
 _ERROR_CHARACTERS = 500
 _LEAST_BUDGET = 0.05
-_RANK_SECONDS = 600.0
+_MOST_SECONDS = 86_400
 
 
 def listen(path: Path) -> socket.socket:
@@ -89,8 +90,20 @@ def _answer(request: Mapping[str, Any], bench: Bench) -> dict[str, Any]:
     sources = [check_text(source.encode()) for source in request["sources"]]
     if "seconds" not in request:
         return {"verdicts": bench.compile_all(sources)}
-    seconds = min(_RANK_SECONDS, float(request["seconds"]))
-    return {"modelled_ns": bench.rank(sources, seconds)}
+    seconds = _seconds(request, "seconds")
+    try:
+        return {"modelled_ns": bench.rank(sources, seconds)}
+    except ValueError as error:
+        return {"modelled_ns": [None] * len(sources), "why": str(error)}
+
+
+def _seconds(request: Mapping[str, Any], name: str) -> float:
+    """A number of seconds in a request; 0 if it has none. Raises ValueError."""
+    value = request.get(name, 0.0)
+    known = isinstance(value, int | float) and not isinstance(value, bool)
+    if not known or not 0 <= value <= _MOST_SECONDS:
+        raise ValueError(f"'{name}' is no number from 0 to {_MOST_SECONDS}")
+    return float(value)
 
 
 def _read(connection: socket.socket) -> Mapping[str, Any]:
@@ -106,7 +119,7 @@ def _read(connection: socket.socket) -> Mapping[str, Any]:
         raise ValueError("it is not a JSON object")
     if "sources" in value:
         if not isinstance(value["sources"], list) or len(value["sources"]) > MOST_COMPILED:
-            raise ValueError(f"at most {MOST_COMPILED} kernels are compiled at once")
+            raise ValueError(f"at most {MOST_COMPILED} kernels can be asked about at once")
     elif unknown := [gate for gate in value["gates"] if gate not in GATES]:
         raise ValueError(f"unknown gate '{unknown[0]}'; gates: {', '.join(GATES)}")
     return value
@@ -127,8 +140,8 @@ def _check(bench: Bench, source: bytes, request: Mapping[str, Any]) -> Iterator[
             yield bench.skipped(gate, f"{verdict['gate']}: {verdict['verdict']}")
             continue
         only, changes = str(request.get("only", "")), {}
-        if gate == "perf" and request.get("budget"):
-            changes = {"budget_seconds": max(_LEAST_BUDGET, float(request["budget"]))}
+        if gate == "perf" and (budget := _seconds(request, "budget")):
+            changes = {"budget_seconds": max(_LEAST_BUDGET, budget)}
         if gate == ANALYZE:
             verdict = bench.analyze(source, only)
         else:
@@ -171,6 +184,7 @@ def _entry(
         **({} if several is None else {"kernels": [_digest(text) for text in several]}),
         "gates": _gates(request),
         "verdicts": verdicts,
+        **{name: answer[name] for name in ("modelled_ns", "why") if name in answer},
         "error": str(answer.get("error", ""))[:_ERROR_CHARACTERS],
     }
 

@@ -39,13 +39,21 @@ class Job:
         wait(self.pid, seconds, what)
         return _verdict(self)
 
+    def end(self) -> None:
+        """Kill it, and remove its directory."""
+        _end(self.pid)
+        self.remove()
+
     def remove(self) -> None:
         """Remove its directory."""
         shutil.rmtree(self.job, ignore_errors=True)
 
 
 class Several:
-    """Jobs that run at once. A context manager, which ends with the last of them."""
+    """Jobs that run at once. A context manager, which ends with the last of them.
+
+    After an exception, those that are left are killed and removed.
+    """
 
     def __init__(self) -> None:
         self._width = max(1, min(_MOST_AT_ONCE, len(os.sched_getaffinity(0)) // 2))
@@ -55,7 +63,7 @@ class Several:
         return self
 
     def add(self, start: Callable[[], Job], finish: Callable[[Job], None]) -> None:
-        """Start a job once there is room for it; ``finish`` waits for it later."""
+        """Start a job once there is room for it; ``finish`` has to wait for its end, later."""
         while len(self._running) >= self._width:
             self._finish()
         self._running.append((start(), finish))
@@ -65,8 +73,8 @@ class Several:
             while self._running and kind is None:
                 self._finish()
         finally:
-            for job, _finish in self._running:
-                _end(job.pid)
+            for left in self._running:
+                left[0].end()
 
     def _finish(self) -> None:
         job, finish = self._running.pop(0)

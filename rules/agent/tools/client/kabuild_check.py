@@ -144,13 +144,15 @@ def compile_all(sources: Sequence[str], *, path: str = SOCKET) -> tuple[Answer, 
 
 
 def rank(sources: Sequence[str], *, seconds: float, path: str = SOCKET) -> tuple[float | None, ...]:
-    """The modelled nanoseconds of kernels, to choose which to time first; see ``fitted_ns``.
+    """The modelled nanoseconds of kernels, to choose which to time first; see ``work_ns``.
 
     None for a kernel that could not be counted, or not within ``seconds``; for at most 64. They are
-    made of counts on small configs, and decide nothing. Raises CheckError, also if nothing models
-    this device's times: ``machine`` is false then.
+    made of counts on small configs, without launches, and decide nothing. Raises CheckError, also
+    if nothing models this device's times: ``machine`` is false then.
     """
     answer = _ask({"sources": list(sources), "seconds": seconds}, path)
+    if "why" in answer:
+        raise CheckError(answer["why"], machine=False)
     found: list[float | None] = answer["modelled_ns"]
     return tuple(found)
 

@@ -53,8 +53,12 @@ class Fitted:
 
     def of(self, call: Row) -> float:
         """The nanoseconds of a call, as ``analyze.sums.sums`` tells it."""
+        return self.ns[LAUNCH] * terms(call, self.gpu)[LAUNCH] + self.work(call)
+
+    def work(self, call: Row) -> float:
+        """The nanoseconds without launches, which take the most of a small call."""
         found = terms(call, self.gpu)
-        return sum(self.ns[name] * found[name] for name in TERMS)
+        return sum(self.ns[name] * found[name] for name in TERMS if name != LAUNCH)
 
 
 def read_fitted(table: Row, processors: int) -> Fitted:
@@ -105,7 +109,7 @@ def _blocks(shape: Row) -> int:
 
 
 def _warps(shape: Row) -> int:
-    return -(-math.prod(shape["block"] or [_WARP]) // _WARP)
+    return max(1, -(-math.prod(shape["block"] or [_WARP]) // _WARP))
 
 
 def _rounds(shape: Row, gpu: Gpu) -> int:

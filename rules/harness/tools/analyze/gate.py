@@ -96,6 +96,7 @@ class _Call:
             "flops": self.flops,
             "modelled_ns": {arch: one["ns"] for arch, one in self.told["modelled"].items()},
             "fitted_ns": {arch: one["fitted_ns"] for arch, one in self.told["modelled"].items()},
+            "work_ns": {arch: one["work_ns"] for arch, one in self.told["modelled"].items()},
         }
 
     @property
@@ -160,10 +161,11 @@ def run(spec: Spec, launcher: Launcher) -> Verdict:
 def _times(counted: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
     """What a call would take on one GPU: by its peaks, and by a fit if there is one."""
     peaks = Peaks(**{name: value for name, value in told.items() if name != _FITTED})
-    fitted = None
+    times: dict[str, float | None] = {"fitted_ns": None, "work_ns": None}
     if table := told.get(_FITTED):
-        fitted = round(read_fitted(table, peaks.processors).of(sums(counted)), 1)
-    return {**modelled(counted, peaks).to_json(), "fitted_ns": fitted}
+        fitted, call = read_fitted(table, peaks.processors), sums(counted)
+        times = {"fitted_ns": round(fitted.of(call), 1), "work_ns": round(fitted.work(call), 1)}
+    return {**modelled(counted, peaks).to_json(), **times}
 
 
 def _interpreted(spec: Spec) -> bool:

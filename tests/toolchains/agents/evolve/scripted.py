@@ -76,9 +76,9 @@ class Gates:
 
     def rank(self, sources: Sequence[str], *, seconds: float) -> Sequence[float | None]:
         """What a kernel says of itself: ``modelled = 9;``."""
+        self.ranked.append(tuple(sources))
         if not self.models:
             raise CheckError("nothing models the times", machine=False)
-        self.ranked.append(tuple(sources))
         said = [re.search(r"modelled = (\d+);", source) for source in sources]
         return [float(found[1]) if found else None for found in said]
 

@@ -75,8 +75,8 @@ def test_a_generation_is_timed_in_the_order_of_modelled_times(tmp_path: Path) ->
 
 
 def test_what_its_counts_make_hopeless_is_proven_but_not_timed(tmp_path: Path) -> None:
-    """Only beyond three times the best one's: the model is wrong about many that are closer."""
-    hopeless, near = kernel(9, modelled=31), kernel(0.9, modelled=30)
+    """Only beyond eight times the best one's: the model is wrong about some that are closer."""
+    hopeless, near = kernel(9, modelled=81), kernel(0.9, modelled=80)
     settings = Settings("m", 1, 0, 4, 2, 1, soft=False)
     original = kernel(modelled=10)
 
@@ -95,7 +95,32 @@ def test_where_nothing_models_times_that_is_asked_once(tmp_path: Path) -> None:
     made = run(tmp_path, in_order(*map(reply, proposals)), Settings("m", 1, 0, 4, 1, 2, soft=False))
 
     assert made.outcomes == ["kept", "kept"]
-    assert made.gates.ranked == []
+    assert made.gates.ranked == [(kernel(), kernel(1.5))]
+
+
+def test_modelled_times_are_the_same_when_a_search_goes_on(tmp_path: Path) -> None:
+    """Also that nothing models them: the next run asks no more than the first."""
+    settings = Settings("m", 1, 0, 4, 2, 1, soft=False)
+    proposals = [reply(kernel(s, modelled=m)) for s, m in ((1.5, 9), (2, 3))]
+
+    first = run(tmp_path, in_order(*proposals), settings)
+    again = run(tmp_path, in_order(), settings, models=True)
+
+    assert len(first.gates.ranked) == 1
+    assert again.gates.ranked == []
+    assert again.outcomes == first.outcomes == ["kept", "kept"]
+
+
+def test_a_kernel_without_a_modelled_time_is_asked_about_again(tmp_path: Path) -> None:
+    """The machine may have failed; what is known is not asked about twice."""
+    original, first, second = kernel(), kernel(1.5, modelled=9), kernel(2, modelled=8)
+    settings = Settings("m", 1, 0, 4, 1, 2, soft=False)
+
+    made = run(
+        tmp_path, in_order(reply(first), reply(second)), settings, original=original, models=True
+    )
+
+    assert made.gates.ranked == [(original, first), (second,)]
 
 
 def test_a_prompt_has_what_compiler_and_clock_say_and_where_time_is(tmp_path: Path) -> None:

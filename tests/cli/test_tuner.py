@@ -47,7 +47,7 @@ def test_kernels_are_compiled_together(quick: CliWorkspace) -> None:
     assert said[0] == "()"
     assert [line.split()[0] for line in said[1:5]] == ["True", "False", "True", "True"]
     assert said[5].startswith("['compile', ' PASS")
-    assert said[6] == "False this cannot be checked: at most 64 kernels are compiled at once"
+    assert said[6] == "False this cannot be checked: at most 64 kernels can be asked about at once"
     assert said[7] == "False the kernel is refused: it is binary: byte 0 is zero"
     nothing, four, one, *refused = map(json.loads, (out / "calls.jsonl").read_text().splitlines())
     assert (nothing["kernels"], nothing["verdicts"]) == ([], [])

@@ -53,12 +53,11 @@ class Fitted:
 
     def of(self, call: Row) -> float:
         """The nanoseconds of a call, as ``analyze.sums.sums`` tells it."""
-        return self.ns[LAUNCH] * terms(call, self.gpu)[LAUNCH] + self.work(call)
+        return sum(self.parts(call).values())
 
-    def work(self, call: Row) -> float:
-        """The nanoseconds without launches, which take the most of a small call."""
-        found = terms(call, self.gpu)
-        return sum(self.ns[name] * found[name] for name in TERMS if name != LAUNCH)
+    def parts(self, call: Row) -> dict[str, float]:
+        """The nanoseconds of each of ``TERMS``; of a small call, most are of launches."""
+        return {name: self.ns[name] * amount for name, amount in terms(call, self.gpu).items()}
 
 
 def read_fitted(table: Row, processors: int) -> Fitted:

@@ -28,7 +28,7 @@ from truth.oracle import Oracle
 
 from analyze.counts import Counts, read_counts
 from analyze.findings import find
-from analyze.fitted import read_fitted
+from analyze.fitted import LAUNCH, read_fitted
 from analyze.modelled import Peaks, modelled
 from analyze.sums import sums
 
@@ -163,8 +163,9 @@ def _times(counted: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any
     peaks = Peaks(**{name: value for name, value in told.items() if name != _FITTED})
     times: dict[str, float | None] = {"fitted_ns": None, "work_ns": None}
     if table := told.get(_FITTED):
-        fitted, call = read_fitted(table, peaks.processors), sums(counted)
-        times = {"fitted_ns": round(fitted.of(call), 1), "work_ns": round(fitted.work(call), 1)}
+        parts = read_fitted(table, peaks.processors).parts(sums(counted))
+        whole = sum(parts.values())
+        times = {"fitted_ns": round(whole, 1), "work_ns": round(whole - parts[LAUNCH], 1)}
     return {**modelled(counted, peaks).to_json(), **times}
 
 

@@ -24,7 +24,7 @@ from typing import Protocol
 import kabuild_check
 from costs import Costs
 from halving import ETA, choose, halve
-from kabuild_check import Answer, CheckError
+from kabuild_check import MOST_AT_ONCE, Answer, CheckError
 from tunables import Assignment, Tunable, TunableError, apply, describe, find
 
 SHORTEST = 1.0
@@ -32,9 +32,6 @@ SHORTEST = 1.0
 
 RANKING = 0.2
 """The part of the whole time in which variants may be ranked before any is timed."""
-
-MOST_RANKED = 64
-"""Variants that one request ranks, at most."""
 
 LAST = 9.0
 """Seconds of the last measurement, where there is time for so many."""
@@ -101,11 +98,11 @@ class Tuner:
     def _chosen(self, most: int, seed: int) -> list[Point]:
         """The points to measure, those first that the judge's model finds fastest."""
         own = tuple(tunable.default for tunable in self._tunables)
-        drawn = points(self._tunables, max(most, MOST_RANKED), seed)
+        drawn = points(self._tunables, max(most, MOST_AT_ONCE), seed)
         known = [point for point in drawn if point != own]
         if len(known) < 2:
             return known
-        asked = known[:MOST_RANKED]
+        asked = known[:MOST_AT_ONCE]
         try:
             times = self._judge.rank([*map(self._kernel, asked)], seconds=self._ranking)
         except CheckError as error:

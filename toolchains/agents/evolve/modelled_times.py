@@ -7,12 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from journal import Journal, key_of
-from kabuild_check import CheckError
+from kabuild_check import MOST_AT_ONCE, CheckError
 
 RANK = "rank"
-MOST = 64
-"""Kernels of one request, at most."""
-
 SECONDS = 60.0
 """For one generation: kernels that are not counted by then have no modelled time."""
 
@@ -40,7 +37,8 @@ class Ranking:
 
     def learn(self, sources: Sequence[str]) -> None:
         """Model the times of these kernels, as far as that is possible."""
-        asked = [source for source in dict.fromkeys(sources) if source not in self._known][:MOST]
+        asked = [source for source in dict.fromkeys(sources) if source not in self._known]
+        asked = asked[:MOST_AT_ONCE]
         if asked and self._is_possible:
             answer = self._ask(asked)
             self._is_possible = answer["possible"]

@@ -28,6 +28,9 @@ from typing import Any
 SOCKET = "/kabuild/run/check"
 KERNEL = "/kabuild/kernel"
 NOT_PASSED, WRONG_USAGE, NOT_JUDGED = 3, 2, 36
+MOST_AT_ONCE = 64
+"""Kernels that ``compile_all`` and ``rank`` take, at most."""
+
 _MOST_PARTS = 4  # of a modelled time, the largest
 _ALL = ("compile", "correctness", "perf")
 

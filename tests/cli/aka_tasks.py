@@ -276,6 +276,9 @@ def test_performance(n):
 """.replace("LINE", "#" * 120)
 TIMING = "class PytestBenchmarker:\n    pass\n"
 WHOLE = TESTED.replace("CHECK", "torch.testing.assert_close(y, x / 2, atol=1e-2, rtol=1e-2)")
+COUNTING = TESTED.replace("tl.load(x + at, mask=at < n) * 0.5", "at % 64").replace(
+    "CHECK", "assert (y == torch.arange(n, device=device) % 64).all()"
+)
 IN_PART = TESTED.replace("CHECK", "assert torch.all(y[:10] == x[:10] / 2)")
 
 SCRIPTED = {

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.aka_tasks import (
     COMPARES,
+    COUNTING,
     FUNCTIONAL,
     IN_PART,
     IN_PLACE,
@@ -49,6 +50,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
         "torch2hip/gpumode/3_Halved/pytorch_code_functional/py_3_Halved_func.py": FUNCTIONAL,
         "triton2triton/rocmbench/easy/halve/halve.py": WHOLE,
         "triton2triton/rocmbench/easy/in_part/in_part.py": IN_PART,
+        "triton2triton/rocmbench/easy/counting/counting.py": COUNTING,
         "torch2flydsl/softmax/kernel.py": "import flydsl",
         "hip2hip/others/boxes/scripts/task_runner.py": "raise SystemExit",
     }
@@ -67,7 +69,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
         "triton2triton/rocmbench/easy",
         "torch2flydsl/softmax/kernel.py",
     }
-    tested = {f"triton2triton/rocmbench/easy/{name}" for name in ("halve", "in_part")}
+    tested = {f"triton2triton/rocmbench/easy/{name}" for name in ("halve", "in_part", "counting")}
     for home in homes | tested | {"torch2flydsl/softmax"}:
         workspace.write(f"../bench/tasks/{home}/config.yaml", "task_type: any\n")
     home = "../bench/tasks/triton2triton/vllm/returned"
@@ -80,7 +82,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
         workspace.write(f"../bench/tasks/{home}/performance_utils_pytest.py", TIMING)
     ran = workspace.run("import", "aka", "../bench")
     assert ran.code == 0, ran.err
-    assert "@aka: 14 of 23 tasks imported\n  licence: Apache-2.0" in ran.out, (
+    assert "@aka: 15 of 24 tasks imported\n  licence: Apache-2.0" in ran.out, (
         ran.out + workspace.run("import", "--list", "@aka").out
     )
     return workspace
@@ -105,6 +107,7 @@ def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace)
         ),
         "triton2triton/rocmbench/easy/halve",
         "triton2triton/rocmbench/easy/in_part",
+        "triton2triton/rocmbench/easy/counting",
         f"{vllm}/drawn",
     }
     for name, said in (
@@ -122,7 +125,7 @@ def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace)
         ("hip2hip/others/boxes", "SCRIPT  its script judges the whole program"),
     ):
         assert listed[name].startswith(said), listed[name]
-    assert len(listed) == 23
+    assert len(listed) == 24
 
 
 def test_the_lock_says_what_the_scripts_and_models_pass(imported: CliWorkspace) -> None:
@@ -165,6 +168,7 @@ def test_the_lock_says_what_the_scripts_and_models_pass(imported: CliWorkspace) 
         ("triton2triton/vllm/eight_bits", KERNEL, ("* 8.0", "* 9.0"), "WRONG_RESULT"),
         ("triton2triton/vllm/eight_bits_partly", KERNEL, ("* 8.0", "* 9.0"), "WRONG_RESULT"),
         ("triton2triton/rocmbench/easy/halve", WHOLE, ("* 0.5", "* 0.6"), "WRONG_RESULT"),
+        ("triton2triton/rocmbench/easy/counting", COUNTING, ("% 64, m", "% 32, m"), "WRONG_RESULT"),
         ("torch2hip/gpumode/1_Scaled", FUNCTIONAL, ("x * weight *", "x *"), "WRONG_RESULT"),
         ("hip2hip/gpumode/InPlace", IN_PLACE, ("x.mul_(weight)", "x.mul_(1.0)"), "WRONG_RESULT"),
     ],

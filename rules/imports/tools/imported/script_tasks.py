@@ -69,10 +69,17 @@ def expected(script: Script, told: Told, given: Mapping[str, Any]) -> dict[str, 
     answers = {name: seen.answers[index] for name, index in told["answers"].items()}
     found = {**seen.expected, **answers}
     kinds = {name: getattr(torch, kind) for name, kind in told["stepped"].items()}
-    return {
-        name: found[name].round().to(kinds[name]) if name in kinds else found[name]
-        for name in (*told["outputs"], *told["updates"])
-    }
+    rounded = {name: found[name].round().to(kind) for name, kind in kinds.items()}
+    updated = {name: _like(given[name], found[name]) for name in told["updates"]}
+    names = (*told["outputs"], *told["updates"])
+    return {name: {**found, **updated, **rounded}[name] for name in names}
+
+
+def _like(given: Tensor, expected: Tensor) -> Tensor:
+    """What is expected of a tensor, in its precision if a script compares it with whole numbers."""
+    if given.is_floating_point() and not expected.is_floating_point():
+        return expected.to(given.dtype)
+    return expected
 
 
 class Learning:

@@ -195,11 +195,11 @@ class _Analyzer:
         return self._providers[found.label] if found else {}
 
     def _toolchain_here(self, target: Target, label: Label) -> Toolchain | None:
-        """The toolchain ``label``, if this machine has it."""
+        """The toolchain ``label``, if this machine has it, and it is in the lock where it must."""
         try:
             return self._toolchain(target, label, fetch=False)
         except ToolchainError as error:
-            if error.reason is Reason.NO_TOOLCHAIN:
+            if error.reason in {Reason.NO_TOOLCHAIN, Reason.NOT_LOCKED}:
                 return None
             raise
 

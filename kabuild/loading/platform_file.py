@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kabuild.base.errors import LoadError, Reason
+from kabuild.base.errors import KabuildError, LoadError, Reason
 from kabuild.base.suggest import suggest
 from kabuild.loading.attributes import check_value, describe
 from kabuild.loading.roots import PLATFORM_FILE
 from kabuild.loading.toml_file import TomlFile, read_toml
+from kabuild.model.label import Label
 from kabuild.model.platform import Installation, Package, PlatformSpec
 from kabuild.rule import attr
 from kabuild.rule.attr import Attr, AttributeProblem
@@ -52,6 +53,15 @@ def _check_packages(tables: list[Mapping[str, Any]]) -> None:
             )
 
 
+def _check_label(text: str) -> None:
+    try:
+        label = Label.parse(text)
+    except KabuildError as error:
+        raise AttributeProblem(error.message, (), error.hint) from None
+    if text != str(label):
+        raise AttributeProblem(f"'{text}' is not a whole label", (), f"write {label}")
+
+
 ATTRS: Mapping[str, Attr] = {
     "doc": attr.string("One sentence that describes it.", required=True),
     "device": attr.string("The common name of one of its devices.", default=""),
@@ -70,6 +80,9 @@ ATTRS: Mapping[str, Attr] = {
     "packages": attr.tables("Python packages that it can use.", check=_check_packages),
     "groups": attr.strings("The groups whose members may use its devices."),
     "resource": attr.string("Its devices, as Kubernetes names them.", default=""),
+    "profiler": attr.string(
+        "The toolchain that reads its devices' counters.", default="", check=_check_label
+    ),
 }
 
 

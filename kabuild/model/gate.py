@@ -29,7 +29,8 @@ class Role(StrEnum):
 
     CHECK: none that count. COMPILES: ``kernels``, what each takes of a processor. TIMES:
     ``mean_speedup`` and ``cases`` with times of both sides; beside it ``samples.json``. COUNTS:
-    none; beside it ``analysis.json``, what kernels do. SCORE: ``speedup``, its interval, and
+    none; beside it ``analysis.json``, what kernels do. PROFILES: none; beside it ``counters.json``,
+    what a device counts while they run. SCORE: ``speedup``, its interval, and
     ``score``; it aggregates the other gates, so it decides only if it is alone.
     """
 
@@ -37,6 +38,7 @@ class Role(StrEnum):
     COMPILES = "compiles"
     TIMES = "times"
     COUNTS = "counts"
+    PROFILES = "profiles"
     SCORE = "score"
 
 
@@ -87,7 +89,7 @@ class Pick(StrEnum):
         if self is Pick.VALIDATE:
             return gate.when is When.VALIDATE
         if self is Pick.COUNTED:
-            return gate.role is Role.COUNTS
+            return gate.role in {Role.COUNTS, Role.PROFILES}
         return gate.usual and {
             Pick.WATCHED: gate.watched,
             Pick.COMPILED: gate.role is Role.COMPILES,

@@ -83,6 +83,7 @@ class PlatformSpec:
         packages: Python packages that it can use.
         groups: whose members may use its devices.
         resource: its devices, as Kubernetes names them; empty if it does not.
+        profiler: the toolchain that reads its devices' counters, a label; empty if there is none.
     """
 
     name: str
@@ -99,6 +100,7 @@ class PlatformSpec:
     packages: tuple[Package, ...] = ()
     groups: tuple[str, ...] = ()
     resource: str = ""
+    profiler: str = ""
 
 
 CPU_SPEC = PlatformSpec(CPU)

@@ -88,6 +88,14 @@ def hip_driver(ctx: Context, platform: str, *more: str) -> dict[str, Artifact]:
     return {f"hip/{part}": ctx.builtin(f"{_HIP}/{part}") for part in parts}
 
 
+RUNNER_ALONE = (
+    "runner_alone",
+    *(f"runner/{part}.cpp" for part in ("call", "candidate", "files")),
+    *(f"runner/{part}.h" for part in ("call", "candidate", "clock", "control_block", "files")),
+)
+"""The sources that all platforms share of what calls a kernel once, by itself."""
+
+
 def declare_runner(
     ctx: Context,
     sources: Sequence[str],

@@ -136,6 +136,27 @@ def hip_runtime(ctx: Context, watching: Sanitizing | Counting | None = None) -> 
     )
 
 
+def hip_alone(ctx: Context) -> Runtime:
+    """The libraries of HIP kernels, and the native program that calls one once, for a profiler.
+
+    Raises AnalysisError for a platform that lacks the program.
+    """
+    hip = hip_info(ctx)
+    if hip.alone is None:
+        raise AnalysisError(
+            Reason.BAD_RULE,
+            f"{ctx.platform.name} has a profiler, but its HIP has no program to run a kernel alone",
+            position=ctx.target.position,
+            hint="its rule provides HipInfo(alone=...)",
+        )
+    libraries = {f"runtime/{name}": output for name, output in hip.libraries.items()}
+    return Runtime(
+        files={**libraries, "runner/hip-runner": hip.alone},
+        libraries=tuple(sorted(libraries)),
+        runner="runner/hip-runner",
+    )
+
+
 def hip_judging(ctx: Context, watching: Sanitizing | Counting, built: Action) -> Judging:
     """The judging of a second build of the candidate; the baseline needs no second build."""
     side = hip_side(ctx, "candidate", built)

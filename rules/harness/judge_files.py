@@ -16,9 +16,9 @@ from .terms import gates
 TOOLS = "rules/harness/tools"
 DEVICE = "device"
 """The platform's part that judges need: ``tools/base/device_platform.py``."""
-ANALYZE, PROOF, BASELINE = "analyze", "proof", "baseline"
-"""The gates that count accesses and that prove imports, and the action that chooses a baseline's
-mode. None of the judge's files names them, so they are not among its terms."""
+ANALYZE, COUNTERS, PROOF, BASELINE = "analyze", "counters", "proof", "baseline"
+"""The gates that count accesses, that have a device count, and that prove imports, and the action
+that chooses a baseline's mode. None of the judge's files names them, so its terms do not."""
 
 
 def _terms(*names: str) -> tuple[str, ...]:
@@ -35,6 +35,7 @@ VERDICT_FILES = _terms("reasons", "verdict")
 _POLICY = _terms("dtypes", "policy", "tolerance")
 _JUDGE = ("gate.py", "base", "gpu", "runners", *VERDICT_FILES, *_POLICY)
 _COMPARING = (*_JUDGE, "truth")
+_PATIENCE = ("alone/__init__.py", "alone/patience.py")
 _EDGES = ("correctness/__init__.py", "correctness/edges.py")
 _TIMING = (*_COMPARING, *_EDGES, *_terms("perf", "speedup"), "perf")
 
@@ -62,14 +63,16 @@ GATE_FILES: Mapping[str, tuple[str, ...]] = {
     gates.RETENTION: (*_TIMING, "retention"),
     gates.ADMISSION: (*_COMPARING, *_EDGES, "correctness/determinism.py", "admission"),
     PROOF: (*_JUDGE, *_ORACLE, *_ASSESSING, *_truth("compiled_cache", "side"), "proof"),
-    gates.SANITIZE: (*_JUDGE, *_ORACLE, *_EDGES, "sanitize"),
+    gates.SANITIZE: (*_JUDGE, *_ORACLE, *_EDGES, "alone", "sanitize"),
     ANALYZE: (
         *_JUDGE,
         *_ORACLE,
         *_EDGES,
-        *(f"sanitize/{name}.py" for name in ("__init__", "examiner", "findings", "places")),
+        *_PATIENCE,
+        *(f"sanitize/{name}.py" for name in ("__init__", "places")),
         "analyze",
     ),
+    COUNTERS: (*_JUDGE, *_ORACLE, "alone", "counters"),
     gates.SCORE: ("score.py", *VERDICT_FILES, *_terms("gates", "scoring", "speedup")),
 }
 """The packages and files of ``tools/`` for each gate."""
@@ -82,6 +85,8 @@ AHEAD_FILES = (
 
 _PYTHON = ("pyrunner",)
 _DEVICE = ("pyrunner_device", *_terms("launcher_types"))
+_ALONE = "pyrunner_alone"
+"""The package that calls a Triton program once, by itself, for the gate ``counters``."""
 _COUNTED = "triton_counted"
 """The package with which runners of Triton programs count accesses, for the gate ``analyze``."""
 
@@ -115,6 +120,7 @@ def judge_files(
     needed = [path for gate in gates for path in GATE_FILES[gate]]
     needed += [path for abi in abis for name in platforms for path in runner_files(abi, name)]
     needed += [_COUNTED] if ANALYZE in gates and "python" in abis else []
+    needed += [_ALONE] if COUNTERS in gates and "python" in abis else []
     files = {f"{below}/{path}": ctx.builtin(f"{TOOLS}/{path}") for path in sorted(set(needed))}
     return {**files, **(platform_file(ctx, below, DEVICE) if "runners" in needed else {})}
 

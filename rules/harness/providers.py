@@ -104,6 +104,7 @@ class HipInfo(Provider):
         launch_filter: the library in front of the device's driver that decides which kernels
             run; None if there is none.
         sanitizing, counting: None if the platform does not support it.
+        alone: the native program that calls a kernel once, for a profiler; None on ``cpu``.
     """
 
     compile_argv: tuple[str, ...]
@@ -114,3 +115,4 @@ class HipInfo(Provider):
     launch_filter: Output | None = None
     sanitizing: Sanitizing | None = None
     counting: Counting | None = None
+    alone: Output | None = None

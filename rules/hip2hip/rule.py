@@ -6,6 +6,7 @@ from kabuild.rule import Context, Rule, Source
 
 from ..harness.admission import declare_admission
 from ..harness.analyze import ANALYZE, ANALYZE_COMPILE, declare_analyze
+from ..harness.counters import COUNTERS, declare_counters
 from ..harness.gates import GATES, declare_judging
 from ..harness.hip import (
     HIP_ATTRS,
@@ -31,9 +32,11 @@ def implement(ctx: Context) -> None:
     for trial in trials(ctx):
         kernel = declare_solution(trial, hip_bench(trial, theirs))
         candidate = declare_compile(trial, gates.COMPILE, kernel, requires=(baseline,))
-        declare_judging(trial, candidate, hip_side(trial, "candidate", candidate), theirs, runtime)
+        ours = hip_side(trial, "candidate", candidate)
+        declare_judging(trial, candidate, ours, theirs, runtime)
         declare_sanitize(trial, candidate, kernel)
         declare_analyze(trial, candidate, kernel)
+        declare_counters(trial, candidate, ours)
     declare_admission(ctx, theirs, hip_expert(ctx), runtime)
 
 
@@ -43,6 +46,6 @@ RULE = Rule(
     implement=implement,
     attrs={**TASK_ATTRS, **HIP_ATTRS},
     subtargets=(*SUBTARGETS, SANITIZE_COMPILE, ANALYZE_COMPILE, "baseline.compile"),
-    gates=(*GATES, SANITIZE, ANALYZE),
+    gates=(*GATES, SANITIZE, ANALYZE, COUNTERS),
     check=check_task,
 )

@@ -19,6 +19,7 @@ from ..harness.compilers import (
     CPP_COMPILER,
     HIP_COMPILE_GATE,
     HIP_DRIVER,
+    RUNNER_ALONE,
     architecture,
     architectures,
     cpp_compiler,
@@ -38,10 +39,8 @@ HEADERS = "gnu-c++-headers"
 RUNTIME = "libcudart.so.13"
 DRIVER = "libcuda.so.1"
 RUNNER = ("runner", "runner_cuda")
-WATCHED_RUNNER = (
-    "runner_alone",
-    *(f"runner/{part}.cpp" for part in ("call", "candidate", "files")),
-    *(f"runner/{part}.h" for part in ("call", "candidate", "clock", "control_block", "files")),
+ALONE = (
+    *RUNNER_ALONE,
     *(f"runner_cuda/{part}" for part in ("clock.cpp", "driver.cpp", "driver.h")),
 )
 """What calls a kernel once and by itself, for a tool that watches it."""
@@ -70,7 +69,7 @@ def implement(ctx: Context) -> None:
         platform=portable(ctx.platform),
     )
     runner = declare_runner(ctx, RUNNER, host_compiler, (python, host))
-    watched = declare_runner(ctx, WATCHED_RUNNER, host_compiler, (python, host), "sanitize.runner")
+    alone = declare_runner(ctx, ALONE, host_compiler, (python, host), "alone")
     filtering = launch_filter.declare(ctx, "cuda", DRIVER, attrs["program"], "launch_filter")
     arch = architecture(ctx)
     arguments, headers = _headers(ctx)
@@ -87,7 +86,8 @@ def implement(ctx: Context) -> None:
             libraries=libraries,
             runner=runner.output("hip-runner"),
             launch_filter=filtering,
-            sanitizing=_sanitizing(ctx, compile_argv, libraries, watched.output("hip-runner")),
+            sanitizing=_sanitizing(ctx, compile_argv, libraries, alone.output("hip-runner")),
+            alone=alone.output("hip-runner"),
         )
     )
 
@@ -135,6 +135,6 @@ RULE = Rule(
         ),
         "arch": attr.string("The processor, where the platform names none.", default="sm_90"),
     },
-    subtargets=("runtime", "runner", "sanitize.runner", "launch_filter"),
+    subtargets=("runtime", "runner", "alone", "launch_filter"),
 )
 RULES = (RULE, launch_filter.rule("cuda", DRIVER))

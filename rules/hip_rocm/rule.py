@@ -8,6 +8,7 @@ from ..harness import launch_filter
 from ..harness.compilers import (
     CPP_COMPILER,
     HIP_COMPILE_GATE,
+    RUNNER_ALONE,
     architecture,
     architectures,
     cpp_compiler,
@@ -38,6 +39,12 @@ RUNNER = (
     ),
     "runner_rocm",
 )
+ALONE = (
+    *RUNNER_ALONE,
+    *(f"runner_cuda/{part}" for part in ("clock.cpp", "driver.h")),
+    "runner_rocm",
+)
+"""What calls a kernel once and by itself, for a profiler."""
 
 
 def implement(ctx: Context) -> None:
@@ -46,6 +53,7 @@ def implement(ctx: Context) -> None:
     clang = tool(ctx, "host", CPP_COMPILER)
     compiling = cpp_compiler(clang, "")
     runner = declare_runner(ctx, RUNNER, compiling, (python, clang))
+    alone = declare_runner(ctx, ALONE, compiling, (python, clang), "alone")
     filtering = launch_filter.declare(ctx, "rocm", DRIVER, "", "launch_filter")
     compiler, tools = _compiler(ctx, clang)
     inputs: dict[str, Artifact] = {
@@ -63,6 +71,7 @@ def implement(ctx: Context) -> None:
             libraries={},
             runner=runner.output("hip-runner"),
             launch_filter=filtering,
+            alone=alone.output("hip-runner"),
         )
     )
 
@@ -93,6 +102,6 @@ RULE = Rule(
         "rocm": attr.label("An adopted installation of ROCm, used instead.", default=None),
         "arch": attr.string("The processor, where the platform names none.", default="gfx942"),
     },
-    subtargets=("runner", "launch_filter"),
+    subtargets=("runner", "alone", "launch_filter"),
 )
 RULES = (RULE, launch_filter.rule("rocm", DRIVER))

@@ -6,6 +6,7 @@ from kabuild.rule import Context, Rule
 
 from ..harness.admission import declare_admission
 from ..harness.analyze import ANALYZE, ANALYZE_COMPILE, declare_analyze
+from ..harness.counters import COUNTERS, declare_counters
 from ..harness.gates import GATES, Side, declare_choice, declare_judging
 from ..harness.hip import (
     HIP_ATTRS,
@@ -36,6 +37,7 @@ def implement(ctx: Context) -> None:
         declare_judging(trial, candidate, ours, baseline, runtime, chosen=chosen)
         declare_sanitize(trial, candidate, kernel)
         declare_analyze(trial, candidate, kernel)
+        declare_counters(trial, candidate, ours)
     declare_admission(ctx, baseline, hip_expert(ctx), runtime)
 
 
@@ -45,6 +47,6 @@ RULE = Rule(
     implement=implement,
     attrs={**TASK_ATTRS, **HIP_ATTRS},
     subtargets=(*SUBTARGETS, SANITIZE_COMPILE, ANALYZE_COMPILE, BASELINE),
-    gates=(*GATES, SANITIZE, ANALYZE),
+    gates=(*GATES, SANITIZE, ANALYZE, COUNTERS),
     check=check_task,
 )

@@ -17,6 +17,7 @@ from ..harness.admission import declare_admission, expert_kernel
 from ..harness.analyze import ANALYZE, declare_analyze_interpreted
 from ..harness.compilers import architectures
 from ..harness.configs import visible_configs
+from ..harness.counters import COUNTERS, declare_counters
 from ..harness.gates import (
     GATES,
     PRELOAD,
@@ -71,6 +72,7 @@ def implement(ctx: Context) -> None:
         side, lines = _side(trial, "candidate", candidate), candidate.output(LINES)
         declare_judging(trial, candidate, side, theirs, runtime)
         declare_analyze_interpreted(trial, candidate, side, runtime, lines)
+        declare_counters(trial, candidate, side)
     expert = expert_kernel(ctx)
     compiled = _declare_compile(ctx, "expert.compile", expert) if expert else None
     declare_admission(ctx, theirs, _side(ctx, "candidate", compiled) if compiled else None, runtime)
@@ -197,6 +199,6 @@ RULE = Rule(
         ),
     },
     subtargets=(*SUBTARGETS, "baseline.compile"),
-    gates=(*GATES, ANALYZE),
+    gates=(*GATES, ANALYZE, COUNTERS),
     check=check_task,
 )

@@ -292,11 +292,18 @@ def test_what_cannot_be_is_refused(scaling: CliWorkspace) -> None:
 
     neither = scaling.run("analyze", "//other/...")
     unknown = scaling.run("analyze", "//...", "--arch=sm_91")
+    both = scaling.run("analyze", "//...", "--arch=sm_90", "--platform=cuda:sm_90")
+    elsewhere = scaling.run("analyze", "//scale", "--platform=cuda:sm_90")
 
     assert (neither.code, neither.out) == (4, "")
-    assert "no task can be analyzed in //other/..." in neither.err
+    assert "no task can be analyzed on cpu in //other/..." in neither.err
     assert (unknown.code, unknown.out) == (2, "")
     assert "unknown architecture 'sm_91'" in unknown.err
+    assert (both.code, both.out) == (2, "")
+    assert "--platform asks for a GPU's own" in both.err
+    assert (elsewhere.code, elsewhere.out) == (4, "")
+    assert "no task can be analyzed on cuda in //scale" in elsewhere.err
+    assert "kabuild toolchain pin //toolchains/cuda:profiler --from DIRECTORY" in elsewhere.err
 
 
 KERNEL_OF_A_GPU = {

@@ -25,6 +25,7 @@ import cheat_suite
 import counted
 import memory
 import models
+import profilers
 import ranking
 import refusals
 import roofline
@@ -55,6 +56,7 @@ LIMITS = {
     "tuner": 300.0,
     "api": 120.0,
     "sanitize": 180.0,
+    "counters": 300.0,
     "refusals": 30.0,
     "roofline": 30.0,
     "analysis": 120.0,
@@ -190,6 +192,10 @@ class Evaluation:
     def sanitize(self, workplace: Workplace) -> Any:
         """Mistakes that compute-sanitizer must find, and our own kernels."""
         return sanitizer.collect(workplace)
+
+    def counters(self, workplace: Workplace) -> Any:
+        """What Nsight Compute says in the product, of kernels whose bound is known and of own."""
+        return profilers.collect(workplace)
 
     def refusals(self, workplace: Workplace) -> Any:
         """What is refused, and how."""

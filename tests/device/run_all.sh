@@ -5,15 +5,15 @@
 #
 # Writes OUT/<stage>.json as soon as a stage is done. Stages: machine, build, suite, bundle, replay,
 # side_by_side, cheats, extension, agreement, durations, memory, baselines, tuner, api, sanitize,
-# refusals, roofline, analysis, model, modelled, ordered; each has a limit of its own, so that one that hangs
-# does not cost the others. The repository is copied first, and adopts the compilers of the machine
-# there. Several devices are all used. --task //tasks/... chooses tasks, --seconds is for all stages
-# together.
+# counters, refusals, roofline, analysis, model, modelled, ordered; each has a limit of its own, so
+# that one that hangs does not cost the others. The repository is copied first, and adopts the
+# compilers of the machine there. Several devices are all used. --task //tasks/... chooses tasks,
+# --seconds is for all stages together.
 #
 # suite that is cut off has judged some tasks in full; bundle leaves these as OUT/expert.kab, too.
 # replay reruns each --bundle FILE, as a rule one of another machine.
 # tuner leaves OUT/tuner.kab, too; it works for 120 s at each task, or for --tuner_seconds.
-# analysis needs Nsight Compute, and what tests/device/counted.py DIR has written on any machine as
+# analysis and counters need Nsight Compute; analysis, too, what tests/device/counted.py DIR has written on any machine as
 # --analysis_counts DIR. It leaves the profiler's tables as OUT/ncu-N.csv, too.
 # model writes model.json after each step, so that one that is cut off has left something; --model
 # chooses one model.

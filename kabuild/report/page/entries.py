@@ -17,6 +17,7 @@ from kabuild.report.exports import brief, times_faster
 from kabuild.report.judgement import Pace, pace
 from kabuild.report.page import plots
 from kabuild.report.page.counted import Counted, counted
+from kabuild.report.page.profiled import Profiled, profiled
 from kabuild.report.page.resources import Resources, resources
 from kabuild.report.page.roofs import Machine, Timed
 
@@ -61,6 +62,7 @@ class Entry:
     intervals: Markup | None
     resources: Resources | None
     counted: Counted | None
+    profiled: Profiled | None
     machine: Machine | None
     times: tuple[Times, ...]
     quadrants: Mapping[str, int]
@@ -132,6 +134,7 @@ def _entry(
         intervals=plots.intervals(title, drawn) if drawn else None,
         resources=next(filter(None, map(resources, _told(result))), None),
         counted=next(filter(None, map(counted, _told(result))), None),
+        profiled=next(filter(None, map(profiled, _told(result))), None),
         machine=machine if any(item.timed for item in times) else None,
         times=times,
         quadrants=_quadrants(result.figures.get("quadrants")),

@@ -219,6 +219,38 @@ def test_the_findings_of_another_gate_are_no_accesses() -> None:
     assert "accesses to memory" not in counting([FINDING], [TRAFFIC])
 
 
+REMARK = {
+    "kind": "MEMORY_BOUND",
+    "kernel": "rows<float>",
+    "share": 0.75,
+    "text": "memory is busy 88% of the time",
+    "config": "f32 n=64",
+}
+
+
+def profiling(findings: Any, cases: Any) -> str:
+    """The page of a kernel that was run under a profiler."""
+    told = {"verdict": "PASS", "findings": findings, "cases": cases}
+    one = saying(result("softmax", 2.0), {"counters": told})
+    return render_page([evaluation("ours", one)], title="t")
+
+
+def test_what_a_profiler_says_of_kernels_is_a_table() -> None:
+    page = profiling([REMARK], [{"config": "f32 n=64", "profiled_ns": 2500.0}])
+
+    assert "<summary>the device&#39;s counters: 1 finding</summary>" in page.replace("'", "&#39;")
+    assert '<code>rows&lt;float&gt;</code></td><td class="number">75 %</td>' in page
+    assert "memory is busy 88% of the time" in page
+    assert ">2.5 µs</td>" in page
+
+
+@pytest.mark.parametrize(
+    ("findings", "cases"), [([REMARK], [{"config": "a"}]), ({"warp32": []}, [TRAFFIC]), (1, [None])]
+)
+def test_other_gates_have_no_counters(findings: Any, cases: Any) -> None:
+    assert "device's counters" not in profiling(findings, cases)
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),

@@ -212,6 +212,7 @@ OF_OTHERS = re.compile(
     r"""__cuda_array_interface__ | cuda_stream | CUDAGraph | [\w-]*cudagraph\w*  # PyTorch's
     | triton\.language\.extra\.cuda[\w.]*                                       # Triton's
     | /opt/rocm | nvidia-nvvm== | nvidia/cu13                                   # examples
+    | options\ nvidia\ NVreg_\w+ | nvidia-counters\.conf                        # a driver's
     """,
     re.VERBOSE,
 )

@@ -119,6 +119,20 @@ def test_an_edit_judges_again_what_it_can_change(
     assert changed(family, copied, path) == gates
 
 
+@pytest.mark.parametrize(
+    ("family", "path"),
+    [
+        ("hip2hip", f"{TOOLS}/counters/findings.py"),
+        ("torch2hip", f"{TOOLS}/counters/nsight.py"),
+        ("triton2triton", f"{TOOLS}/pyrunner_alone/process.py"),
+    ],
+)
+def test_an_edit_of_what_a_device_counts_judges_nothing_again(
+    copied: Path, family: str, path: str
+) -> None:
+    assert changed(family, copied, path, "cuda") == {"counters"}
+
+
 def test_a_kernel_is_in_the_keys_of_its_compilations_alone(copied: Path) -> None:
     """What comes after has the compiled kernel."""
     task = "tasks/hip2hip/softmax"

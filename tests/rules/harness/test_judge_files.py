@@ -17,21 +17,26 @@ TOOLS = ROOT / "rules/harness/tools"
 SANDBOX = ROOT / "kabuild/sandbox"
 PLATFORMS = ROOT / "toolchains/platforms"
 JUDGING = ("correctness", "perf", "unseen", "retention", "admission")
-WATCHING = ("sanitize", "analyze")
-"""On request, of kernels on the CPU: both of HIP, and ``analyze`` of Triton, too."""
-
 WATCHED = {
-    "sanitize": {"hip2hip", "torch2hip"},
-    "analyze": {"hip2hip", "torch2hip", "triton2triton"},
+    ("sanitize", "cpu"): {"hip2hip", "torch2hip"},
+    ("analyze", "cpu"): {"hip2hip", "torch2hip", "triton2triton"},
+    ("counters", "cuda"): {"hip2hip", "torch2hip", "triton2triton"},
 }
+"""The gates on request that are looked at here, each by the families that have it there."""
+
 COUNTING = {
-    "triton2triton": (
+    ("analyze", "triton2triton"): (
         "pyrunner/process.py",
         "triton_apart/apart.py",
         "triton_counted/counter.py",
-    )
+    ),
+    ("counters", "triton2triton"): (
+        "pyrunner/process.py",
+        "pyrunner_device/device.py",
+        "pyrunner_alone/process.py",
+    ),
 }
-"""What runners of ``analyze`` import, where they count themselves."""
+"""What the processes of these gates import that call a kernel written in Python."""
 
 _INTERPRETER = "triton_cpu/interpreter.py"
 _DEVICE = "pyrunner_device/device.py"
@@ -46,6 +51,9 @@ RUNNERS = {
     ("triton2triton", "cuda"): ("pyrunner/process.py", "pyrunner_device/device.py"),
 }
 """What launchers import by name, because not every judge has it."""
+
+WHOLE = {TOOLS / "base/sampler.py"}
+"""Of a package that gates take whole, what those do not need that draw no configs."""
 
 BY_NAME = {
     "pyrunner_device/device.py": tuple(
@@ -127,16 +135,26 @@ def names(paths: set[Path]) -> list[str]:
 
 
 @pytest.mark.parametrize(("family", "platform"), RUNNERS)
-@pytest.mark.parametrize("gate", [*JUDGING, *WATCHING])
+@pytest.mark.parametrize("gate", JUDGING)
 def test_a_gate_has_what_it_imports(family: str, platform: str, gate: str) -> None:
-    if gate in WATCHING and (family not in WATCHED[gate] or platform != "cpu"):
-        pytest.skip("no such gate")
-    runners = RUNNERS[family, platform] if gate not in WATCHING else COUNTING.get(family, ())
-    needed = closure("gate.py", f"{gate}/gate.py", *runners, *told(platform))
+    needed = closure("gate.py", f"{gate}/gate.py", *RUNNERS[family, platform], *told(platform))
     has = given(action_of(family, platform, gate))
 
     assert names(needed - has) == [], "imported, and missing in rules/harness/judge_files.py"
     assert names(has - needed) == [], "listed in rules/harness/judge_files.py, and not imported"
+
+
+@pytest.mark.parametrize(
+    ("gate", "platform", "family"),
+    [(*where, family) for where, families in WATCHED.items() for family in sorted(families)],
+)
+def test_a_gate_on_request_has_what_it_imports(gate: str, platform: str, family: str) -> None:
+    runners = COUNTING.get((gate, family), ())
+    needed = closure("gate.py", f"{gate}/gate.py", *runners, *told(platform))
+    has = given(action_of(family, platform, gate))
+
+    assert names(needed - has) == [], "imported, and missing in rules/harness/judge_files.py"
+    assert names(has - needed - WHOLE) == [], "listed there, and not imported"
 
 
 @pytest.mark.parametrize("platform", ["cpu", "cuda"])
@@ -156,8 +174,8 @@ def test_a_score_is_arithmetic() -> None:
 @pytest.mark.parametrize(("family", "platform"), RUNNERS)
 def test_a_check_has_what_its_gates_import(family: str, platform: str) -> None:
     gates = ["correctness/gate.py", "perf/gate.py"]
-    if platform == "cpu" and family in WATCHED["analyze"]:
-        gates += ["analyze/gate.py", *COUNTING.get(family, ())]
+    if family in WATCHED.get(("analyze", platform), ()):
+        gates += ["analyze/gate.py", *COUNTING.get(("analyze", family), ())]
     needed = closure("gate.py", *gates, *RUNNERS[family, platform], *told(platform))
     has = given(action_of(family, platform, "agent", "random"), "check/tools/")
 
@@ -174,8 +192,7 @@ def test_a_proof_has_what_it_imports() -> None:
     needed = {p for p in closure("gate.py", "proof/gate.py") if p.is_relative_to(TOOLS)}
 
     assert names(needed - listed) == []
-    whole = {TOOLS / "base/sampler.py"}  # of a package taken whole
-    assert names(listed - needed - whole) == []
+    assert names(listed - needed - WHOLE) == []
 
 
 def test_every_module_of_the_judge_is_used_by_some_gate() -> None:
@@ -187,9 +204,9 @@ def test_every_module_of_the_judge_is_used_by_some_gate() -> None:
     }
     used |= {
         path
-        for gate, families in WATCHED.items()
+        for (gate, platform), families in WATCHED.items()
         for family in families
-        for path in given(action_of(family, "cpu", gate))
+        for path in given(action_of(family, platform, gate))
     }
     used |= given(action_of("hip2hip", "cpu", "score"))
     used |= given(action_of("torch2hip", "cpu", "baseline"))

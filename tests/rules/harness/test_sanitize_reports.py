@@ -6,8 +6,9 @@ The records are what version 2025.3.1 wrote on an H200, but for names and addres
 from __future__ import annotations
 
 import pytest
+from alone.said import Allocation
 from sanitize.places import Place, Places
-from sanitize.reports import Allocation, ReportError, read_report
+from sanitize.reports import ReportError, read_report
 from terms.reasons import Reason
 
 PLACES = Places(

@@ -20,31 +20,39 @@ from tests.testkit.toolchains import any_toolchain
 SHIPPED = PlatformIndex.of(None)
 
 
-def without_the_sanitizer(
-    declaration: Declaration, *, name: str, fetch: bool = True, secrets: tuple[str, ...] = ()
-) -> Toolchain:
-    """All but that is on this machine, and it would have to be fetched."""
-    if declaration.label.name == "sanitizer":
-        assert not fetch, "a compilation must not fetch what only a gate on request takes"
-        raise ToolchainError(Reason.NO_TOOLCHAIN, "not in the store")
-    return any_toolchain(declaration, name=name)
+def without_watchers(reason: Reason) -> Resolve:
+    """All but those that watch a kernel are on this machine; one would have to be fetched."""
+
+    def resolve(
+        declaration: Declaration, *, name: str, fetch: bool = True, secrets: tuple[str, ...] = ()
+    ) -> Toolchain:
+        if declaration.label.name in {"sanitizer", "profiler"}:
+            assert not fetch, "a compilation must not fetch what only a gate on request takes"
+            raise ToolchainError(reason, "not in the store")
+        return any_toolchain(declaration, name=name)
+
+    return resolve
 
 
 def subtargets(resolve: Resolve) -> set[str]:
     """What a HIP task has on ``cuda``."""
     loader = Loader(load_workspace(REPOSITORY))
     options = Options(Platform("cuda", (("arch", "sm_90"),)), Label("toolchains/agents", "none"))
-    labels = expand(loader, ["//tasks/hip2hip/gemm"])
+    labels = expand(loader, ["//tasks/hip2hip/gemm", "//tasks/triton2triton/swiglu"])
     return set(analyze(loader, labels, options, resolve=resolve).graph.actions)
 
 
-def test_the_gate_sanitize_is_there_where_its_toolchain_is() -> None:
-    task = "//tasks/hip2hip/gemm:gemm"
-    gates = {f"{task}.sanitize", f"{task}.sanitize.compile"}
+@pytest.mark.parametrize("reason", [Reason.NO_TOOLCHAIN, Reason.NOT_LOCKED])
+def test_gates_on_request_are_there_where_their_toolchains_are(reason: Reason) -> None:
+    """With --locked, one that is not in the lock is as good as none."""
+    task, triton = "//tasks/hip2hip/gemm:gemm", "//tasks/triton2triton/swiglu:swiglu"
+    gates = {f"{task}.sanitize", f"{task}.sanitize.compile", f"{task}.counters"}
+    gates |= {f"{triton}.counters"}
+    without = subtargets(without_watchers(reason))
 
     assert gates <= subtargets(any_toolchain)
-    assert not gates & subtargets(without_the_sanitizer)
-    assert f"{task}.compile" in subtargets(without_the_sanitizer)
+    assert not gates & without
+    assert {f"{task}.compile", f"{triton}.compile"} <= without
 
 
 def analyse(arch: str) -> None:

@@ -1,13 +1,13 @@
-"""Writes one call of a native candidate to files, which the program ``hip-alone`` reads."""
+"""Writes one call to files, which ``runner_alone`` and ``pyrunner_alone`` read."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from base.program import Config, Program, Signature
+from base.program import Argument, Config, Program, Signature
 from runners.config_memory import region, scalar
 from runners.control_block import ControlBlock, Region
 
@@ -27,27 +27,38 @@ def write_call(
 ) -> None:
     """Write the control block, and the contents of the inputs one after the other.
 
-    Raises ValueError for a signature beyond the layout's limits.
+    The block also has places for the outputs, one after the other. Raises ValueError for a
+    signature beyond the layout's limits.
     """
-    placed, content = [], bytearray()
-    for argument in signature.inputs:
-        plain = region(argument, config)
-        content += bytes(-len(content) % _ALIGNMENT)
-        placed.append(Region(plain.name, len(content), plain.size, plain.code, plain.shape))
-        content += _bytes(inputs[argument.name])
+    content = bytearray()
+    placed, _ = _placed(signature.inputs, config)
+    outputs, output_bytes = _placed(signature.outputs, config)
+    for argument, place in zip(signature.inputs, placed, strict=True):
+        content += bytes(place.first - len(content)) + _bytes(inputs[argument.name])
     block = ControlBlock(
         symbols=(f"{program.entry}_{config.dtype}", program.entry),
-        inputs=tuple(placed),
-        outputs=tuple(region(argument, config) for argument in signature.outputs),
+        inputs=placed,
+        outputs=outputs,
         scalars=tuple(scalar(pair, config) for pair in signature.scalars),
         dims=tuple((name, config.dims[name]) for name in signature.dims),
         strides=(0, 0),
-        sizes=(len(content), 0),
+        sizes=(len(content), output_bytes),
         page=_ALIGNMENT,
         slots=1,
     )
     (folder / BLOCK).write_bytes(block.encode() + struct.pack("<I", 0))
     (folder / INPUTS).write_bytes(bytes(content) or b"\0")  # an empty file cannot be mapped
+
+
+def _placed(arguments: Iterable[Argument], config: Config) -> tuple[tuple[Region, ...], int]:
+    """Tensors one after the other, and the bytes that they take together."""
+    placed, end = [], 0
+    for argument in arguments:
+        plain = region(argument, config)
+        first = end + -end % _ALIGNMENT
+        placed.append(Region(plain.name, first, plain.size, plain.code, plain.shape))
+        end = first + plain.size
+    return tuple(placed), end
 
 
 def _bytes(tensor: Tensor) -> bytes:

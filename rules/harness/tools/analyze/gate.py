@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from alone.patience import Patience
 from base import seeds, shapes
 from base.program import CandidateFault, Config, RunnerPolicy
 from base.sampler import Ground
@@ -19,7 +20,6 @@ from base.seeds import Seeds
 from base.spec import Spec, SpecError, read_policy
 from correctness import edges
 from runners.launcher import Launcher
-from sanitize.examiner import Patience
 from sanitize.places import Places
 from terms.reasons import Reason
 from terms.verdict import FAIL, PASS, REJECTED, Verdict, canonical_json, read_verdict

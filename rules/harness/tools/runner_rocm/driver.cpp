@@ -43,6 +43,8 @@ const Symbol kSymbols[] = {
     {"hipEventSynchronize", &g_driver.event_synchronize},
     {"hipEventElapsedTime", &g_driver.event_elapsed},
     {"hipRuntimeGetVersion", &g_runtime_version},
+    {"hipMalloc", &g_driver.memory_allocate},
+    {"hipMemcpyHtoD", &g_driver.copy_to_device},
     {"hipMemImportFromShareableHandle", &g_memory_import},
     {"hipMemRelease", &g_driver.memory_release},
     {"hipMemAddressReserve", &g_driver.address_reserve},

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from base.program import CandidateFault, Config
-from terms.reasons import Reason
 from torch import Tensor
 
 from sanitize.findings import Finding
@@ -39,20 +38,3 @@ class Examiner(Protocol):
         self, config: Config, inputs: Mapping[str, Tensor]
     ) -> tuple[Sequence[Finding], CandidateFault | None]:
         """The findings of one call, and any other failure of it. Raises MachineFault."""
-
-
-@dataclass
-class Patience:
-    """The time left for all calls together."""
-
-    total_seconds: float
-    spent_seconds: float = 0.0
-
-    @property
-    def left_seconds(self) -> float:
-        """The seconds that are left. Raises CandidateFault if there are none."""
-        left = self.total_seconds - self.spent_seconds
-        if left <= 0:
-            what = f"the candidate used up the {self.total_seconds:g} s of all its calls"
-            raise CandidateFault(Reason.TIMEOUT, what)
-        return left

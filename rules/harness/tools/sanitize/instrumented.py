@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from alone.patience import Patience
 from base.granted_time import GRANTED
 from base.program import CandidateFault, Config, RunnerPolicy
 from base.spec import Spec
 from runners.launcher import Launcher
 from torch import Tensor
 
-from sanitize.examiner import Patience, SanitizePolicy
+from sanitize.examiner import SanitizePolicy
 from sanitize.findings import Finding, read_findings
 from sanitize.places import Places
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from alone.said import Allocation
 from terms.reasons import Reason
 
 from sanitize.findings import Finding
@@ -27,30 +27,6 @@ _GLOBAL = "__global__"
 
 class ReportError(ValueError):
     """A file that is not a report of compute-sanitizer."""
-
-
-@dataclass(frozen=True)
-class Allocation:
-    """A stretch of memory that the candidate may use."""
-
-    name: str
-    address: int
-    size: int
-
-    def distance(self, address: int) -> int:
-        """Bytes from the allocation to an address; 0 within."""
-        return max(self.address - address, address - (self.address + self.size) + 1, 0)
-
-    def where(self, address: int) -> str:
-        """The address in words, relative to the tensor."""
-        offset = address - self.address
-        if offset < 0:
-            place = f"{-offset} bytes before the start of"
-        elif offset >= self.size:
-            place = f"{offset - self.size} bytes past the end of"
-        else:
-            place = f"at offset {offset} of"
-        return f"{place} '{self.name}' ({self.size} bytes)"
 
 
 def read_report(

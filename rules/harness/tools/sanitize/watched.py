@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from alone.call_files import write_call
+from alone.patience import Patience
+from alone.watching import Watcher
 from base.granted_time import GRANTED
-from base.program import CandidateFault, Config, MachineFault, RunnerPolicy
+from base.program import CandidateFault, Config
 from base.spec import Spec, SpecError
-from runners import confinement, diagnosis, hip_errors
+from runners import confinement, diagnosis
 from runners.launcher import Launcher
-from runners.supervised_run import Returned, SupervisedRun
 from terms.reasons import Reason
 from torch import Tensor
 
-from sanitize.call_files import BLOCK, INPUTS, write_call
-from sanitize.examiner import Patience, SanitizePolicy
+from sanitize.examiner import SanitizePolicy
 from sanitize.findings import Finding
 from sanitize.places import Places
-from sanitize.reports import Allocation, ReportError, read_report
+from sanitize.reports import ReportError, read_report
 
 TOOLS = {
     "synccheck": Reason.DIVERGENT_BARRIER,
@@ -38,40 +37,8 @@ _OPTIONS = {"memcheck": ("--padding=4096", "--report-api-errors=no")}
 _HOMES = (("compute-sanitizer", "compute-sanitizer"), ("bin", "lib"))
 """Where the program and its libraries are, in an installation and in NVIDIA's packages."""
 _PROGRAM = "compute-sanitizer"
-_CALL = "/call"
 _REPORT = f"{confinement.TMP}/report.xml"
 _KEPT_BYTES = 8 << 20
-_SAID = re.compile(r"^kabuild-alone (?P<what>\w+)(?: (?P<rest>.*))?$", re.MULTILINE)
-_MEMORY = re.compile(r"(\w{1,32}) ([0-9a-f]{1,16}) (\d{1,15})")
-_FAULT = re.compile(r"(\w{1,32}) (-?\d{1,15})")
-_SHOWN = 2000
-
-
-@dataclass(frozen=True)
-class _Said:
-    """The output of the candidate's process."""
-
-    ready: bool
-    done: bool
-    memory: tuple[Allocation, ...]
-    fault: tuple[str, int] | None
-    text: str
-
-    @classmethod
-    def read(cls, output: bytes) -> _Said:
-        text = output.decode(errors="replace")
-        lines = [(match["what"], match["rest"] or "") for match in _SAID.finditer(text)]
-        memory = [_MEMORY.fullmatch(rest) for what, rest in lines if what == "memory"]
-        faults = [_FAULT.fullmatch(rest) for what, rest in lines if what == "fault"]
-        first = next((match for match in faults if match), None)
-        shown = "".join(c if c == "\n" or c.isprintable() else "?" for c in _SAID.sub("", text))
-        return cls(
-            ready=("ready", "") in lines,
-            done=("done", "") in lines,
-            memory=tuple(Allocation(m[1], int(m[2], 16), int(m[3])) for m in memory if m),
-            fault=(first[1], int(first[2])) if first else None,
-            text="\n".join(filter(str.strip, shown.splitlines()))[-_SHOWN:],
-        )
 
 
 class Watched:
@@ -87,10 +54,10 @@ class Watched:
     ) -> None:
         self._spec = spec
         self._policy = policy
-        self._launcher = launcher
         self._places = places
-        self._home = sanitizer.absolute()
-        self._program, self._libraries = _find(self._home)
+        home = sanitizer.absolute()
+        self._program, self._libraries = _find(home)
+        self._watcher = Watcher(launcher, spec.candidate, home, _REPORT, _KEPT_BYTES)
         self._patience = Patience(policy.total_seconds)
 
     def examine(
@@ -107,45 +74,30 @@ class Watched:
             ThreadPoolExecutor(len(TOOLS)) as pool,
         ):
             write_call(Path(folder), self._spec.candidate, self._spec.signature, config, inputs)
-            watch = partial(self._watch, folder=folder, seconds=seconds)
-            seen = list(pool.map(watch, TOOLS))
+            watched = partial(self._watch, folder=Path(folder), seconds=seconds)
+            seen = list(pool.map(watched, TOOLS))
         self._patience.spent_seconds += GRANTED.now() - started
         findings = [finding for found, _ in seen for finding in found]
         return findings, next((fault for _, fault in seen if fault), None)
 
     def _watch(
-        self, tool: str, folder: str, seconds: float
+        self, name: str, folder: Path, seconds: float
     ) -> tuple[Sequence[Finding], CandidateFault | None]:
-        policy = replace(
-            RunnerPolicy.suited(self._spec.candidate, seconds), stderr_bytes=_KEPT_BYTES
-        )
-        supervised = self._supervised(tool, folder)
-        returned = self._launcher.send(supervised, self._spec.candidate, policy, seconds)
-        said = _Said.read(returned.said)
-        if not said.ready:
-            raise MachineFault(f"{tool} did not start the candidate: {said.text}")
+        returned, said = self._watcher.watch(name, self._argv(name), folder, seconds)
         try:
-            found = read_report(returned.report, TOOLS[tool], said.memory, self._places)
+            found = read_report(returned.report, TOOLS[name], said.memory, self._places)
         except ReportError as error:
             if said.done:
-                return [], diagnosis.violation(f"spoiled the report of {tool}: {error}")
+                return [], diagnosis.violation(f"spoiled the report of {name}: {error}")
             found = []
         if found or said.done:
             return found, None
-        return [], _fault(returned, said, f"under {tool}", seconds)
+        return [], said.failure(returned, f"under {name}", seconds)
 
-    def _supervised(self, tool: str, folder: str) -> SupervisedRun:
-        candidate = self._spec.candidate
-        own = (
-            confinement.native_runner_path(candidate),
-            *(f"{_CALL}/{name}" for name in (BLOCK, INPUTS)),
-            confinement.candidate_path(candidate),
-            *confinement.library_paths(candidate),
-        )
+    def _argv(self, name: str) -> tuple[str, ...]:
         options = (f"--injection-path={self._libraries}", "--print-limit=50", "--kill")
-        saving = ("--xml", f"--save={_REPORT}", f"--tool={tool}", *_OPTIONS.get(tool, ()))
-        argv = (str(self._program), *options, *saving, *own)
-        return SupervisedRun(argv, ((folder, _CALL), (str(self._home), str(self._home))), _REPORT)
+        saving = ("--xml", f"--save={_REPORT}", f"--tool={name}", *_OPTIONS.get(name, ()))
+        return (str(self._program), *options, *saving)
 
 
 def _find(home: Path) -> tuple[Path, Path]:
@@ -155,20 +107,3 @@ def _find(home: Path) -> tuple[Path, Path]:
         if path.is_file() and any((home / libraries).glob("libsanitizer-collection.so*")):
             return path, home / libraries
     raise SpecError(f"no {_PROGRAM} in the toolchain for it")
-
-
-def _fault(returned: Returned, said: _Said, doing: str, seconds: float) -> CandidateFault:
-    """The failure of a call that is not one of the tool's findings."""
-    if returned.status is None:
-        return diagnosis.fault(Reason.TIMEOUT, f"gave no answer within {seconds:g} s {doing}")
-    if said.fault is None:
-        return diagnosis.fault(Reason.CRASH, f"ended its process {doing}", said.text)
-    kind, value = said.fault
-    if kind == "missing_entry":
-        return diagnosis.fault(Reason.MISSING_ENTRY, f"lacks its entry {doing}")
-    if kind == "loading":
-        return diagnosis.fault(Reason.COMPILE_ERROR, f"does not load {doing}", said.text)
-    if kind == "memory":
-        return diagnosis.fault(Reason.OUT_OF_MEMORY, f"found no {value} bytes of memory {doing}")
-    what = f"returned {hip_errors.described(value)} {doing}"
-    return diagnosis.fault(Reason.LAUNCH_ERROR, what, said.text)

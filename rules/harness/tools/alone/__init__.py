@@ -1,0 +1,1 @@
+"""Candidates that are called once, by themselves, so that a tool can watch them."""

@@ -1,0 +1,1 @@
+"""The process in which a Triton candidate is called once, by itself, under a profiler."""

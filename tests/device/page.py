@@ -37,6 +37,7 @@ def page(folder: Path) -> str:
         "cheats": _cheats,
         "tuner": _tuner,
         "sanitize": _sanitize,
+        "counters": _counters,
         "api": _api,
         "agreement": _agreement,
         "analysis": _analysis,
@@ -246,6 +247,27 @@ def _sanitize(stages: Stages) -> str:
     verdicts = table(("kernel", "expected", "got", "as expected"), rows)
     ours = f"The HIP tasks' own: {'; '.join(own)}."
     return f"## compute-sanitizer\n\n{said}\n\n{verdicts}\n\n{ours}"
+
+
+def _counters(stages: Stages) -> str:
+    found = stages["counters"]
+    rows = [
+        [name, case["expected"], case["got"], "yes" if case["as_expected"] else "no"]
+        for name, case in found["cases"].items()
+    ]
+    own = [
+        f"`{label}` (kernels: {len(one['kernels'])}; configs: {one['configs']}): "
+        f"{', '.join(one['kinds'])}"
+        for label, one in found["own"].items()
+    ]
+    said = (
+        "`kabuild analyze --platform=cuda` on kernels whose bound is known "
+        f"({found['seconds']['cases']:.0f} s together), with Nsight "
+        "Compute in the candidate's sandbox:"
+    )
+    verdicts = table(("kernel", "expected", "got", "as expected"), rows)
+    ours = f"Experts, in {found['seconds']['own']:.0f} s: {'; '.join(own)}."
+    return f"## A GPU's counters\n\n{said}\n\n{verdicts}\n\n{ours}"
 
 
 def _kernels(kind: str, found: Mapping[str, Any], seconds: float) -> str:

@@ -55,11 +55,9 @@ def _check_packages(tables: list[Mapping[str, Any]]) -> None:
 
 def _check_label(text: str) -> None:
     try:
-        label = Label.parse(text)
+        Label.parse(text)
     except KabuildError as error:
         raise AttributeProblem(error.message, (), error.hint) from None
-    if text != str(label):
-        raise AttributeProblem(f"'{text}' is not a whole label", (), f"write {label}")
 
 
 ATTRS: Mapping[str, Attr] = {

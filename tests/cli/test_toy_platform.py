@@ -172,6 +172,7 @@ def test_doctor_info_and_toolchain_list_show_it(workspace: CliWorkspace) -> None
         ("platform.toml", lambda t: t.replace('"t1"', '"t7"'), ":3: unknown toy architecture 't7'"),
         ("platform.toml", lambda t: t.replace("doc", "#"), "the platform has no 'doc'"),
         ("platform.toml", lambda t: t + 'pytorch = "("\n', ":5: 'pytorch': '(' is not a regular"),
+        ("platform.toml", lambda t: t + 'profiler = "//a b"\n', ":5: 'profiler': "),
         (
             "platform.toml",
             lambda t: t + '[[packages]]\nname = "x"\n',

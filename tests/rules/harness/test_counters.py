@@ -5,6 +5,8 @@ What Nsight Compute itself counts is looked at on a GPU by ``tests/device/profil
 
 from __future__ import annotations
 
+import csv
+import io
 import platform
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,13 +20,17 @@ from alone.call_files import write_call
 from base.program import CandidateFault, Config, MachineFault, Program
 from base.spec import Spec, SpecError
 from counters import gate, nsight, rocprof
-from counters.launches import MOST_LAUNCHES, Profiled, Profiler, plain_name
+from counters.findings import find
+from counters.launches import MOST_LAUNCHES, Launch, Profiled, Profiler, number, plain_name
 from counters.nsight import FIGURES, Nsight, read
 from counters.rocprof import GROUPS, Rocprof
+from hypothesis import given
+from hypothesis import strategies as st
 from run_support import DOUBLING
 from runners.control_block import ControlBlock
 from runners.launcher import Launcher
 from terms.reasons import Reason
+from terms.verdict import canonical_json
 
 CONFIG = Config("f32 n=1000", {"n": 1000}, "f32", {})
 KNOWN = "gpu__time_duration dram__bytes_read l1tex__t_sectors_pipe_lsu_mem_global_op_atom"
@@ -238,12 +244,22 @@ def test_without_time_nothing_is_called(profiling: Profiling) -> None:
 
 
 @pytest.mark.parametrize("ready", [READY, "true"])
-def test_forbidden_counters_are_the_machines_fault(profiling: Profiling, ready: str) -> None:
-    """And it says how to allow them, whether the candidate came to run or not."""
-    error = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission"
+@pytest.mark.parametrize("end", [DONE, "echo kabuild-alone fault launch 719"])
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        ("ERR_NVGPUCTRPERM - The user does not", "NVreg_RestrictProfilingToAdminUsers=0"),
+        ("Profiling failed because a driver resource was unavailable", "dcgmi profile --pause"),
+    ],
+)
+def test_counters_that_the_driver_refuses_are_the_machines_fault(
+    profiling: Profiling, ready: str, end: str, error: str, advice: str
+) -> None:
+    """And it says how to get them, however far the candidate has come."""
+    body = f'{ready}; echo "==ERROR== {error}" > "$log"; {end}'
 
-    with pytest.raises(MachineFault, match="NVreg_RestrictProfilingToAdminUsers=0"):
-        profiling.profile(profiling.nsight(f'{ready}; echo "{error}" > "$log"; {DONE}'))
+    with pytest.raises(MachineFault, match=advice):
+        profiling.profile(profiling.nsight(body))
 
 
 def test_a_profiler_that_knows_no_counter_is_the_machines_fault(profiling: Profiling) -> None:
@@ -322,6 +338,55 @@ def test_a_call_that_fails_under_rocprof_is_the_candidates(profiling: Profiling)
 )
 def test_a_kernel_is_named_without_its_parameters(symbol: str, name: str) -> None:
     assert plain_name(symbol) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1,024.5", 1024.5), ("-2e3", -2000.0), ("7", 7.0)]
+    + [(text, None) for text in ("", "nan", "inf", "1e999", "1.2.3", "9" * 30, "0x10", "1_0", ".")],
+)
+def test_only_numbers_that_a_device_may_count_are_read(text: str, value: float | None) -> None:
+    assert number(text) == value
+
+
+CELLS = st.text(max_size=12) | st.sampled_from(["1", "1e18", "-3", "(1, 1, 1)", "0.001", "9" * 18])
+COLUMNS_OF = {
+    nsight.read: ("ID", "Kernel Name", "Grid Size", "Block Size", "gpu__time_duration.sum"),
+    rocprof.read: (
+        *("Dispatch_Id", "Kernel_Name", "Grid_Size", "Workgroup_Size", "VGPR_Count"),
+        *("Counter_Name", "Counter_Value", "Start_Timestamp", "End_Timestamp"),
+    ),
+}
+
+
+@pytest.mark.parametrize("reads", COLUMNS_OF, ids=["nsight", "rocprof"])
+@given(rows=st.lists(st.lists(CELLS, min_size=9, max_size=9), max_size=4))
+def test_whatever_a_candidate_writes_can_be_told(
+    reads: Callable[[str], list[Launch] | None], rows: list[list[str]]
+) -> None:
+    """Read, remarked on, and encoded: a log is as untrusted as the candidate."""
+    columns = COLUMNS_OF[reads]
+    out = io.StringIO()
+    csv.writer(out, quoting=csv.QUOTE_ALL).writerows([columns, *(r[: len(columns)] for r in rows)])
+
+    launches = reads(out.getvalue()) or []
+
+    told = [found.to_json() for found in find("f32 n=1", launches)]
+    assert canonical_json({"launches": [one.to_json() for one in launches], "findings": told})
+    assert all(one.kernel.isprintable() or not one.kernel for one in launches)
+
+
+@pytest.mark.parametrize("reads", COLUMNS_OF, ids=["nsight", "rocprof"])
+def test_a_log_without_end_is_read_in_part(
+    reads: Callable[[str], list[Launch] | None],
+) -> None:
+    columns = COLUMNS_OF[reads]
+    head = ",".join(f'"{name}"' for name in columns)
+    row = ",".join(['"{0}"', *['"7"'] * (len(columns) - 1)])
+    many = "\n".join([head, *(row.format(i) for i in range(1, 3 * MOST_LAUNCHES))])
+
+    assert len(reads(many) or ()) == MOST_LAUNCHES + 1
+    assert not reads(f'{head}\n"{"x" * (1 << 20)}"')
 
 
 @pytest.mark.parametrize(

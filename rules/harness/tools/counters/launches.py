@@ -19,13 +19,16 @@ MOST_LAUNCHES = 64
 
 _MOST_NAME = 300
 _HIDDEN = re.compile(r"(?:<unnamed>|\(anonymous namespace\)|\{anonymous\})::")
-_NUMBER = re.compile(r"-?\d[\d.]{0,30}(?:[eE][-+]?\d{1,3})?")
+_NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{0,30})?(?:[eE][-+]?\d{1,3})?", re.ASCII)
+_MOST = 1e18
+"""More than any device counts in the time of a call: sums of such numbers stay finite."""
 
 
 def number(text: str) -> float | None:
     """The number that a profiler has written, with commas or without; None for anything else."""
     plain = text.replace(",", "")
-    return float(plain) if _NUMBER.fullmatch(plain) else None
+    value = float(plain) if _NUMBER.fullmatch(plain) else None
+    return value if value is not None and abs(value) <= _MOST else None
 
 
 def plain_name(symbol: str) -> str:

@@ -10,6 +10,7 @@ import csv
 import platform
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from alone.watching import Watcher
@@ -96,16 +97,23 @@ _LOG = f"{confinement.TMP}/counters.csv"
 _KEPT_BYTES = 16 << 20
 _QUERY_SECONDS = 60.0
 _MOST_SAID = 300
-_FORBIDDEN = "ERR_NVGPUCTRPERM"
-_ALLOW = (
-    "Nsight Compute may not read this GPU's counters (ERR_NVGPUCTRPERM). To allow it, load the "
-    "driver with NVreg_RestrictProfilingToAdminUsers=0: write 'options nvidia "
-    "NVreg_RestrictProfilingToAdminUsers=0' to /etc/modprobe.d/nvidia-counters.conf, and restart. "
-    "To run as root is not enough, as candidates run in a sandbox without privileges"
-)
+_REFUSALS = {
+    "ERR_NVGPUCTRPERM": (
+        "Nsight Compute may not read this GPU's counters (ERR_NVGPUCTRPERM). To allow it, load the "
+        "driver with NVreg_RestrictProfilingToAdminUsers=0: write 'options nvidia "
+        "NVreg_RestrictProfilingToAdminUsers=0' to /etc/modprobe.d/nvidia-counters.conf, and "
+        "restart. To run as root is not enough, as candidates run in a sandbox without privileges"
+    ),
+    "a driver resource was unavailable": (
+        "Nsight Compute cannot read this GPU's counters, as another program does, such as DCGM: "
+        "'dcgmi profile --pause' stops that one"
+    ),
+}
+"""By what the log says if the driver refuses, the reason for people, and what to do."""
+
 _BEGUN = '"ID"'
 _COLUMNS = ("ID", "Kernel Name", "Grid Size", "Block Size")
-_INTEGER = re.compile(r"\d{1,10}")
+_INTEGER = re.compile(r"\d{1,10}", re.ASCII)
 
 
 class Nsight:
@@ -135,13 +143,12 @@ class Nsight:
         except CandidateFault as late:
             return Profiled(fault=late)
         except MachineFault as failed:
-            if _FORBIDDEN in str(failed):
-                raise MachineFault(_ALLOW) from None
+            _blame_machine(str(failed))
             raise
         log = returned.report.decode(errors="replace")
         launches = read(log)
-        if not launches and _FORBIDDEN in log:
-            raise MachineFault(_ALLOW)
+        if not launches:
+            _blame_machine(log)
         if not said.done:
             fault = said.failure(returned, f"under {self.name}", left)
             return Profiled(launches[:MOST_LAUNCHES], fault=fault)
@@ -174,13 +181,27 @@ def find(home: Path) -> Path | None:
 
 
 def read(log: str) -> list[Launch]:
-    """The launches in a log: after a row of names and one of units, a row for each."""
-    rows = list(csv.reader(line for line in log.splitlines() if line.startswith('"')))
-    if not rows or any(name not in rows[0] for name in _COLUMNS):
+    """The launches in a log: after a row of names and one of units, a row for each.
+
+    No more than one beyond those that are counted. Empty for a log of another form.
+    """
+    try:
+        rows = csv.reader(line for line in log.splitlines() if line.startswith('"'))
+        head = next(rows, [])
+        if any(name not in head for name in _COLUMNS):
+            return []
+        found = (dict(zip(head, row, strict=True)) for row in rows if len(row) == len(head))
+        launched = (row for row in found if row["ID"].strip())
+        return [_launch(row) for row in islice(launched, MOST_LAUNCHES + 1)]
+    except csv.Error:  # a cell that is too large, for example
         return []
-    head, *others = rows
-    found = (dict(zip(head, row, strict=False)) for row in others if len(row) == len(head))
-    return [_launch(row) for row in found if row["ID"].strip()]
+
+
+def _blame_machine(log: str) -> None:
+    """Raise MachineFault if the driver has refused."""
+    for said, reason in _REFUSALS.items():
+        if said in log:
+            raise MachineFault(reason)
 
 
 def _launch(row: Mapping[str, str]) -> Launch:

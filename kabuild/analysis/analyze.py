@@ -74,6 +74,10 @@ def analyze(
     return Analysis(ActionGraph.of(actions), tuple(requested), analyzer.done, owners)
 
 
+_NOT_HERE = frozenset({Reason.NO_TOOLCHAIN, Reason.NOT_LOCKED, Reason.TOOLCHAIN_DRIFT})
+"""Why an optional toolchain counts as absent."""
+
+
 @dataclass
 class _Frame:
     """A target whose dependencies are being visited; ``edge`` is the one taken last."""
@@ -195,11 +199,15 @@ class _Analyzer:
         return self._providers[found.label] if found else {}
 
     def _toolchain_here(self, target: Target, label: Label) -> Toolchain | None:
-        """The toolchain ``label``, if this machine has it, and it is in the lock where it must."""
+        """The toolchain ``label``, if this machine has it as it is pinned.
+
+        One that is missing or has changed ends no build that does not use it: what needs it is
+        then absent, and 'kabuild toolchain list' says why.
+        """
         try:
             return self._toolchain(target, label, fetch=False)
         except ToolchainError as error:
-            if error.reason in {Reason.NO_TOOLCHAIN, Reason.NOT_LOCKED}:
+            if error.reason in _NOT_HERE:
                 return None
             raise
 

@@ -172,7 +172,9 @@ def _uncounted(options: AnalyzeFlags) -> NoTestsError:
     needs = "//toolchains/zig for HIP"
     if where != CPU:
         profiler = PlatformIndex.around(Path.cwd()).spec(where).profiler
-        needs = f"{profiler} (kabuild toolchain pin {profiler} --from DIRECTORY)"
+        pin = f"kabuild toolchain pin {profiler} --from DIRECTORY"
+        locked = ", in toolchains/lock.toml" if options.locked else ""
+        needs = f"{profiler} as it is pinned{locked} (see 'kabuild toolchain list', or {pin})"
         needs = needs if profiler else f"a profiler, and {where} declares none"
     return NoTestsError(
         Reason.NO_TESTS,

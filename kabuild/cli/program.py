@@ -31,7 +31,7 @@ COMMANDS = {
     "publish": "Write an evaluation to one file that anyone can rerun.",
     "replay": "Rerun a published evaluation and report what was reproduced.",
     "verify": "Check a published evaluation without running it.",
-    "analyze": "Count the memory accesses of kernels, without a GPU.",
+    "analyze": "Count what kernels do, without a GPU or by a GPU's counters.",
     "bench": "Show how the times of a task are distributed.",
     "model": "Show where a model's time goes, and make tasks of its parts.",
     "import": "Import the tasks of another benchmark from a checkout of it.",

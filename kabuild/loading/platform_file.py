@@ -54,6 +54,8 @@ def _check_packages(tables: list[Mapping[str, Any]]) -> None:
 
 
 def _check_label(text: str) -> None:
+    if not text:
+        return
     try:
         Label.parse(text)
     except KabuildError as error:

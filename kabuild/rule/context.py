@@ -112,10 +112,9 @@ class Context:
         return self._toolchains(parsed, secrets)
 
     def toolchain_here(self, label: Label) -> Toolchain | None:
-        """The toolchain if this machine has it; None if it would have to be fetched.
+        """The toolchain if this machine has it as it is pinned; None if not.
 
-        For optional toolchains, which not every build should fetch. Raises ToolchainError if it
-        differs from its pin.
+        For optional toolchains, which not every build should fetch or depend on.
         """
         return self._toolchains_here(label)
 

@@ -48,8 +48,9 @@ def _profiler(ctx: Context) -> Toolchain | None:
     if found and found.role != _ROLE:
         raise AnalysisError(
             Reason.NO_TOOLCHAIN,
-            f"{ctx.label.short} cannot use {label} as a profiler: its role is '{found.role}'",
+            f"{label}, the profiler of the platform {ctx.platform.name}, has the role "
+            f"'{found.role}'",
             position=ctx.target.position,
-            hint=f"this needs a toolchain with the role '{_ROLE}'",
+            hint=f"its platform.toml names one with the role '{_ROLE}'",
         )
     return found

@@ -34,13 +34,19 @@ def two(workspace: CliWorkspace) -> CliWorkspace:
     return workspace
 
 
+GATES = ["double.compile", "double.correctness", "double.counters"]
+
+
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
         (("test", "//k"), ["//kernels/...", "//kernels/double", "//kernels/doubled"]),
         (("test", "--", "-//kernels/doubled"), ["-//kernels/doubled"]),
         (("query", "deps(//kernels/doubled"), ["deps(//kernels/doubled"]),
-        (("build", "//kernels/double:double.co"), ["double.compile", "double.correctness"]),
+        (
+            ("build", "//kernels/double:double.co"),
+            GATES,
+        ),
         (("watch", "--agent", "mi"), ["mine", "mini_swe"]),
         (("test", "--config", ""), ["quick"]),
         (("watch", "--agent", "//a"), ["//agents:first"]),
@@ -59,7 +65,10 @@ def test_names_of_the_workspace_are_completed(
 @pytest.mark.parametrize(
     ("pieces", "offered"),
     [
-        (("test", "//kernels/double", ":", "double.co"), ["double.compile", "double.correctness"]),
+        (
+            ("test", "//kernels/double", ":", "double.co"),
+            GATES,
+        ),
         (("test", "--agent", "=", "mi"), ["mine", "mini_swe"]),
         (("test", "--agent", "=", "//agents", ":"), ["first"]),
         (("test", "--agent", "=", "//a"), ["//agents:first"]),

@@ -42,7 +42,7 @@ __global__ void doubled(const float* x, float* y, int64_t n) {
 }
 
 extern "C" hipError_t doubling_f32(const float* x, float* y, int64_t n, hipStream_t stream) {
-  doubled<<<BLOCKS, 256, 0, stream>>>(x, y, n);
+  LAUNCH
   END
 }
 """
@@ -59,12 +59,14 @@ class Case:
     kinds: frozenset[str] = frozenset()
     reason: str = ""
     blocks: str = "(n + 255) / 256"
+    launch: str = "doubled<<<BLOCKS, 256, 0, stream>>>(x, y, n);"
     end: str = "return hipGetLastError();"
 
     @property
     def source(self) -> str:
         """The whole kernel."""
-        text = _KERNEL.replace("BODY", self.body).replace("BLOCKS", self.blocks)
+        text = _KERNEL.replace("BODY", self.body).replace("LAUNCH", self.launch)
+        text = text.replace("BLOCKS", self.blocks)
         return text.replace("END", self.end)
 
 
@@ -95,6 +97,7 @@ CASES: Mapping[str, Case] = {
         "for (int k = 0; k < 128; ++k) a[(int)a[k] & 127] += 1.0f; y[i] = a[i & 127];",
         _kinds("SPILLS"),
     ),
+    "launches_nothing": Case(_LINE, end="return hipSuccess;", launch=""),
     "gives_up": Case(_LINE, reason="LAUNCH_ERROR", end="return hipErrorNotSupported;"),
     "ends_the_process": Case(_LINE, reason="CRASH", end="exit(0);"),
     "never_ends": Case(

@@ -13,8 +13,9 @@
 # suite that is cut off has judged some tasks in full; bundle leaves these as OUT/expert.kab, too.
 # replay reruns each --bundle FILE, as a rule one of another machine.
 # tuner leaves OUT/tuner.kab, too; it works for 120 s at each task, or for --tuner_seconds.
-# analysis and counters need Nsight Compute; analysis, too, what tests/device/counted.py DIR has written on any machine as
-# --analysis_counts DIR. It leaves the profiler's tables as OUT/ncu-N.csv, too.
+# counters and analysis need Nsight Compute. Give analysis what tests/device/counted.py DIR has
+# written on any machine, as --analysis_counts DIR. It leaves the profiler's tables as
+# OUT/ncu-N.csv, too.
 # model writes model.json after each step, so that one that is cut off has left something; --model
 # chooses one model.
 # modelled and ordered need what tests/device/variant_counts.py DIR has written on any machine as

@@ -122,6 +122,12 @@ def test_few_warps_that_are_busy_are_enough() -> None:
     assert len(told(launch(occupancy_percent=24.0, issued_percent=85.0))) == 1
 
 
+def test_a_kernel_that_is_idle_for_an_unknown_reason_has_no_bound() -> None:
+    idle = {"l2_percent": 30.0, "memory_percent": 20.0, "wait_global_memory": 0.0}
+
+    assert told(launch(**idle, wait_barrier=0.0)) == []
+
+
 def test_kernels_that_take_little_time_are_not_worth_a_word() -> None:
     quick = [launch("quick", time_ns=1000.0, lanes_percent=3.0)] * 3
 

@@ -5,124 +5,31 @@ What Nsight Compute itself counts is looked at on a GPU by ``tests/device/profil
 
 from __future__ import annotations
 
-import csv
-import io
+import json
 import platform
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
-import torch
-from alone.call_files import write_call
-from base.program import CandidateFault, Config, MachineFault, Program
-from base.spec import Spec, SpecError
+from alone.patience import Patience
+from base.program import Abi, CandidateFault, MachineFault
+from base.spec import Spec, SpecError, parse_spec
 from counters import gate, nsight, rocprof
-from counters.findings import find
-from counters.launches import MOST_LAUNCHES, Launch, Profiled, Profiler, number, plain_name
+from counters.launches import MOST_LAUNCHES, Profiled
 from counters.nsight import FIGURES, Nsight, read
-from counters.rocprof import GROUPS, Rocprof
-from hypothesis import given
-from hypothesis import strategies as st
-from run_support import DOUBLING
+from counters.rocprof import GROUPS
+from judging_doubles import write_spec
+from profiler_doubles import DONE, READY, TABLE, TARGET, TWO, Profiling
 from runners.control_block import ControlBlock
 from runners.launcher import Launcher
 from terms.reasons import Reason
-from terms.verdict import canonical_json
+from terms.verdict import Verdict
 
-CONFIG = Config("f32 n=1000", {"n": 1000}, "f32", {})
-KNOWN = "gpu__time_duration dram__bytes_read l1tex__t_sectors_pipe_lsu_mem_global_op_atom"
-TARGET = {"x86_64": "linux-desktop-glibc_2_11_3-x64", "aarch64": "linux-desktop-t210-a64"}
-
-# `log` is where the log belongs, `metrics` what is asked for; the candidate's process would be
-# started with what is left of the arguments.
-NSIGHT = """\
-#!/bin/sh
-if [ "$1" = --query-metrics ]; then
-  for name in KNOWN; do echo "$name  Counter  what it is"; done
-  exit
-fi
-while [ "$1" != "/runner/hip-alone" ]; do
-  case "$1" in --log-file) log=$2;; --metrics) metrics=$2;; esac
-  shift
-done
-launch() {
-  printf '"%s","1","%s","(256, 1, 1)","(40, 2, 1)","%s","1,024.5"\\n' "$1" "$2" "$3" >> "$log"
-}
-begin() {
-  echo '==PROF== Connected to process 7' > "$log"
-  echo '"ID","Process ID","Kernel Name","Block Size","Grid Size","gpu__time_duration.sum",\
-"dram__bytes_read.sum"' >> "$log"
-  echo '"","","","","","nsecond","byte"' >> "$log"
-}
-BODY
-"""
-READY, DONE = "echo kabuild-alone ready", "echo kabuild-alone done"
-TWO = f"{READY}; begin; launch 0 'void scale<float>(float *)' 100; launch 1 twice 50; {DONE}"
-
-ROCPROF = """\
-#!/bin/sh
-while [ "$1" != -- ]; do
-  case "$1" in
-    -d) folder=$2;; -o) name=$2;; --pmc) counters="$2"; [ "${3#-}" = "$3" ] && counters="$2 $3 $4";;
-  esac
-  shift
-done
-table="$folder/${name}_counter_collection.csv"
-mkdir -p "$folder"
-BODY
-"""
-TABLE = """\
-echo '"Correlation_Id","Dispatch_Id","Agent_Id","Queue_Id","Process_Id","Thread_Id","Grid_Size",\
-"Kernel_Id","Kernel_Name","Workgroup_Size","LDS_Block_Size","Scratch_Size","VGPR_Count",\
-"Accum_VGPR_Count","SGPR_Count","Counter_Name","Counter_Value","Start_Timestamp","End_Timestamp"' \
-  > "$table"
-for counter in $counters; do
-  echo "1,1,\\"Agent 4\\",1,9,9,4096,10,\\"void add<float>(float*, int)\\",64,0,0,8,0,16,\
-\\"$counter\\",25.500000,5000,9000" >> "$table"
-done
-"""
-
-
-@dataclass(frozen=True)
-class Profiling:
-    """A candidate, and the sandbox in which a profiler would watch it."""
-
-    launcher: Launcher
-    folder: Path
-
-    def nsight(self, body: str, *, known: str = KNOWN) -> Profiler:
-        """A profiler that does as ``body`` says."""
-        path = f"target/{TARGET[platform.machine()]}/ncu"
-        script = NSIGHT.replace("KNOWN", known).replace("BODY", body)
-        home = self.tool(path, script)
-        return Nsight(self.launcher, self.candidate("cuda"), home, home / path)
-
-    def rocprof(self, body: str) -> Profiler:
-        home = self.tool("bin/rocprofv3", ROCPROF.replace("BODY", body))
-        return Rocprof(self.launcher, self.candidate("rocm"), home, home / "bin/rocprofv3")
-
-    def profile(self, profiler: Profiler, left: Callable[[], float] = lambda: 20.0) -> Profiled:
-        call = self.folder / "call"
-        call.mkdir()
-        inputs = {"x": torch.ones(1000)}
-        write_call(call, self.candidate("cuda"), DOUBLING, CONFIG, inputs)
-        return profiler.profile(call, left)
-
-    def tool(self, path: str, script: str) -> Path:
-        program = self.folder / "tool" / path
-        program.parent.mkdir(parents=True)
-        program.write_text(script)
-        program.chmod(0o755)
-        return self.folder / "tool"
-
-    def candidate(self, where: str) -> Program:
-        for name in ("kernel.so", "hip-alone"):
-            (self.folder / name).touch()
-        path, runner = (f"{self.folder}/{name}" for name in ("kernel.so", "hip-alone"))
-        return Program("hip", path, "doubling", (), runner, where)
+from kabuild.report.counters import render_counters
 
 
 @pytest.fixture
@@ -213,12 +120,16 @@ def test_a_call_that_launches_nothing_is_whole(profiling: Profiling) -> None:
         ("echo kabuild-alone fault memory 0", "OUT_OF_MEMORY", "ran out of memory"),
         ("echo oh dear; kill -9 $$", "CRASH", "oh dear"),
         (f'begin; echo \'"0","1"\' >> "$log"; {DONE}', "PROTOCOL_VIOLATION", "spoiled the log"),
+        (DONE, "PROTOCOL_VIOLATION", "spoiled the log"),
+        (f'mkfifo "$log"; {DONE}', "TIMEOUT", "gave no answer within 2 s"),
+        (f"begin; launch 0 k 5; {DONE}; sleep 100", "TIMEOUT", "gave no answer within 2 s"),
+        ('echo "==ERROR== Unknown\x1b[2J" > "$log"; exit 1', "CRASH", "==ERROR== Unknown?[2J"),
     ],
 )
 def test_a_call_that_fails_is_the_candidates(
     profiling: Profiling, body: str, reason: str, said: str
 ) -> None:
-    found = profiling.profile(profiling.nsight(f"{READY}; {body}"))
+    found = profiling.profile(profiling.nsight(f"{READY}; {body}"), lambda: 2.0)
 
     assert not found.whole
     assert found.fault is not None
@@ -262,6 +173,35 @@ def test_counters_that_the_driver_refuses_are_the_machines_fault(
         profiling.profile(profiling.nsight(body))
 
 
+def test_a_profiler_that_fails_is_the_machines_fault(profiling: Profiling) -> None:
+    """Its log has what its output does not say."""
+    error = '==ERROR== Failed to profile "k" in process 7\n==WARNING== No kernels were profiled.'
+
+    with pytest.raises(MachineFault, match="counted nothing: ==ERROR== Failed to profile"):
+        profiling.profile(profiling.nsight(f"{READY}; echo '{error}' > \"$log\"; {DONE}"))
+
+
+@pytest.mark.parametrize("abi", ["hip", "python"])
+def test_the_profiler_is_asked_for_as_little_as_possible(profiling: Profiling, abi: Abi) -> None:
+    """Of a Triton program only what comes after its call has begun."""
+    script = '#!/bin/sh\n[ "$1" = --query-metrics ] && echo gpu__time_duration || echo "asked $*"'
+    home = profiling.tool("ncu", script)
+    candidate = replace(profiling.candidate("cuda"), abi=abi)
+    profiler = Nsight(profiling.launcher, candidate, home, home / "ncu")
+
+    said = ""
+    try:
+        profiling.profile(profiler)
+    except MachineFault as fault:
+        said = str(fault)
+
+    assert "--clock-control none --target-processes application-only" in said
+    assert ("--profile-from-start off" in said) == (abi == "python")
+    assert "/call/block /call/inputs" in said
+    process = "/runner/hip-alone" if abi == "hip" else "from pyrunner_alone.process import main"
+    assert process in said
+
+
 def test_a_profiler_that_knows_no_counter_is_the_machines_fault(profiling: Profiling) -> None:
     with pytest.raises(MachineFault, match="names no counter of this GPU: no Counter what it is"):
         profiling.profile(profiling.nsight(TWO, known="no"))
@@ -282,6 +222,72 @@ def test_a_profiler_is_found_in_its_installation(profiling: Profiling) -> None:
 
     profiling.tool("bin/rocprofv3", "")
     assert rocprof.find(home) == home / "bin/rocprofv3"
+
+
+def judged(profiling: Profiling, body: str, **policy: float) -> Verdict:
+    """The verdict on a candidate with two configs, by a profiler that does as ``body`` says."""
+    profiling.nsight(body)
+    spec = parse_spec(write_spec(profiling.folder, gate="counters", policy=policy))
+    candidate = replace(profiling.candidate("cuda"), entry=spec.candidate.entry)
+    asked = replace(spec, candidate=candidate)
+    return gate.run(asked, profiling.launcher, profiling.folder / "tool")
+
+
+def test_all_configs_are_counted(profiling: Profiling) -> None:
+    found = judged(profiling, TWO)
+
+    assert (found.outcome, found.reason) == ("PASS", "")
+    assert found.summary == "Nsight Compute counted 4 launches in 2 configs"
+    assert [case["profiled_ns"] for case in found.cases] == [150.0, 150.0]
+    told = json.loads(found.files["counters.json"])
+    assert told["profiler"] == "Nsight Compute"
+    assert [call["config"] for call in told["calls"]] == [
+        "f32 rows=8 cols=64",
+        "f16 rows=3 cols=257",
+    ]
+    assert told["findings"] == found.extra["findings"]
+    render_counters("//a", told)
+
+
+def test_a_call_that_fails_is_named_and_the_others_are_counted(profiling: Profiling) -> None:
+    half = f'[ "$(wc -c < "$3")" = 2048 ] && exec kill -9 $$; {TWO}'
+    found = judged(profiling, f"{READY}; {half}")
+
+    assert (found.outcome, found.reason) == ("FAIL", "CRASH")
+    assert found.detail.endswith("\n  in f32 rows=8 cols=64")
+    assert [(case["fault"], case["launches"]) for case in found.cases] == [("CRASH", 0), ("", 2)]
+
+
+def test_a_candidate_that_spoils_the_log_is_rejected(profiling: Profiling) -> None:
+    found = judged(profiling, f"{READY}; {DONE}")
+
+    assert (found.outcome, found.reason) == ("REJECTED", "PROTOCOL_VIOLATION")
+
+
+def test_after_a_call_that_never_ends_no_other_is_made(profiling: Profiling) -> None:
+    found = judged(profiling, f"{READY}; sleep 100", call_seconds=1.0)
+
+    assert (found.outcome, found.reason) == ("FAIL", "TIMEOUT")
+    assert len(found.cases) == 1
+
+
+def test_the_time_of_all_calls_passes_while_one_is_made(profiling: Profiling) -> None:
+    """A profiler may call the candidate several times for one config."""
+    patience, asked = Patience(1.0), []
+
+    class Slow:
+        name = "slow"
+
+        def profile(self, folder: Path, seconds: Callable[[], float]) -> Profiled:
+            for _ in range(3):
+                asked.append(seconds())
+                time.sleep(0.2)
+            return Profiled(whole=True)
+
+    gate._profiled(Slow(), profiling.folder, gate.CountersPolicy(), patience)
+
+    assert asked[0] > asked[1] > asked[2]
+    assert patience.spent_seconds >= 0.6
 
 
 def test_a_toolchain_without_a_profiler_is_refused(profiling: Profiling) -> None:
@@ -314,6 +320,22 @@ def test_the_calls_of_all_groups_make_one(profiling: Profiling) -> None:
     assert sum(map(len, GROUPS)) == 7
 
 
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (f"{DONE}; sleep 100", "TIMEOUT"),
+        (f'echo no table > "$table"; {DONE}', "PROTOCOL_VIOLATION"),
+    ],
+)
+def test_what_a_candidate_does_to_rocprof_is_its_own_fault(
+    profiling: Profiling, body: str, reason: str
+) -> None:
+    found = profiling.profile(profiling.rocprof(f"{READY}; {body}"), lambda: 2.0)
+
+    assert found.fault is not None
+    assert found.fault.reason is Reason(reason)
+
+
 def test_rocprof_that_writes_nothing_is_the_machines_fault(profiling: Profiling) -> None:
     with pytest.raises(MachineFault, match="rocprofv3 wrote no counters: no counter FETCH"):
         profiling.profile(profiling.rocprof(f"{READY}; echo no counter FETCH; {DONE}"))
@@ -324,74 +346,3 @@ def test_a_call_that_fails_under_rocprof_is_the_candidates(profiling: Profiling)
 
     assert found.fault is not None
     assert found.fault.reason is Reason.CRASH
-
-
-@pytest.mark.parametrize(
-    ("symbol", "name"),
-    [
-        ("void <unnamed>::softmax_rows<float>(const float *, int)", "softmax_rows<float>"),
-        ("(anonymous namespace)::twice(float*)", "twice"),
-        ("silu_kernel", "silu_kernel"),
-        ("void a::b<c::d>(e)", "a::b<c::d>"),
-        ("evil\x1b[2J", "evil?[2J"),
-    ],
-)
-def test_a_kernel_is_named_without_its_parameters(symbol: str, name: str) -> None:
-    assert plain_name(symbol) == name
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("1,024.5", 1024.5), ("-2e3", -2000.0), ("7", 7.0)]
-    + [(text, None) for text in ("", "nan", "inf", "1e999", "1.2.3", "9" * 30, "0x10", "1_0", ".")],
-)
-def test_only_numbers_that_a_device_may_count_are_read(text: str, value: float | None) -> None:
-    assert number(text) == value
-
-
-CELLS = st.text(max_size=12) | st.sampled_from(["1", "1e18", "-3", "(1, 1, 1)", "0.001", "9" * 18])
-COLUMNS_OF = {
-    nsight.read: ("ID", "Kernel Name", "Grid Size", "Block Size", "gpu__time_duration.sum"),
-    rocprof.read: (
-        *("Dispatch_Id", "Kernel_Name", "Grid_Size", "Workgroup_Size", "VGPR_Count"),
-        *("Counter_Name", "Counter_Value", "Start_Timestamp", "End_Timestamp"),
-    ),
-}
-
-
-@pytest.mark.parametrize("reads", COLUMNS_OF, ids=["nsight", "rocprof"])
-@given(rows=st.lists(st.lists(CELLS, min_size=9, max_size=9), max_size=4))
-def test_whatever_a_candidate_writes_can_be_told(
-    reads: Callable[[str], list[Launch] | None], rows: list[list[str]]
-) -> None:
-    """Read, remarked on, and encoded: a log is as untrusted as the candidate."""
-    columns = COLUMNS_OF[reads]
-    out = io.StringIO()
-    csv.writer(out, quoting=csv.QUOTE_ALL).writerows([columns, *(r[: len(columns)] for r in rows)])
-
-    launches = reads(out.getvalue()) or []
-
-    told = [found.to_json() for found in find("f32 n=1", launches)]
-    assert canonical_json({"launches": [one.to_json() for one in launches], "findings": told})
-    assert all(one.kernel.isprintable() or not one.kernel for one in launches)
-
-
-@pytest.mark.parametrize("reads", COLUMNS_OF, ids=["nsight", "rocprof"])
-def test_a_log_without_end_is_read_in_part(
-    reads: Callable[[str], list[Launch] | None],
-) -> None:
-    columns = COLUMNS_OF[reads]
-    head = ",".join(f'"{name}"' for name in columns)
-    row = ",".join(['"{0}"', *['"7"'] * (len(columns) - 1)])
-    many = "\n".join([head, *(row.format(i) for i in range(1, 3 * MOST_LAUNCHES))])
-
-    assert len(reads(many) or ()) == MOST_LAUNCHES + 1
-    assert not reads(f'{head}\n"{"x" * (1 << 20)}"')
-
-
-@pytest.mark.parametrize(
-    "log",
-    ["", '"ID"\n', '"ID","Kernel Name"\n"0","k"\n', "\x00\xff", '"ID","Kernel Name","Grid Size"'],
-)
-def test_a_log_of_another_form_has_no_launches(log: str) -> None:
-    assert read(log) == []

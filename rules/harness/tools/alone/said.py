@@ -97,7 +97,7 @@ def _reported(kind: str, value: int) -> tuple[Reason, str]:
         case "exception":
             return Reason.EXCEPTION, "raised an exception"
         case "memory":
-            what = f"found no {value} bytes of memory" if value else "ran out of memory"
+            what = f"found no {value} bytes of memory" if value > 0 else "ran out of memory"
             return Reason.OUT_OF_MEMORY, what
         case _:
             return Reason.LAUNCH_ERROR, f"returned {hip_errors.described(value)}"

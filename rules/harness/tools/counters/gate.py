@@ -94,15 +94,27 @@ def run(spec: Spec, launcher: Launcher, home: Path | None = None) -> Verdict:
             inputs = oracle.inputs(config, seed.generator(GATE, config.name))
             write_call(Path(folder), spec.candidate, spec.signature, config, inputs)
             del inputs
-            started = GRANTED.now()
-            profiled = profiler.profile(
-                Path(folder), lambda: min(policy.call_seconds, patience.left_seconds)
-            )
-            patience.spent_seconds += GRANTED.now() - started
+            profiled = _profiled(profiler, Path(folder), policy, patience)
         calls.append(_Call(config, profiled, find(config.name, profiled.launches)))
         if calls[-1].reason == Reason.TIMEOUT.value:
             break  # each of the others would take as long
     return _verdict(profiler.name, calls)
+
+
+def _profiled(
+    profiler: Profiler, folder: Path, policy: CountersPolicy, patience: Patience
+) -> Profiled:
+    """One call, whose time is taken from ``patience`` as it passes: it may take several runs."""
+    started, spent = GRANTED.now(), patience.spent_seconds
+
+    def left() -> float:
+        patience.spent_seconds = spent + GRANTED.now() - started
+        return min(policy.call_seconds, patience.left_seconds)
+
+    try:
+        return profiler.profile(folder, left)
+    finally:
+        patience.spent_seconds = spent + GRANTED.now() - started
 
 
 def _profiler(spec: Spec, launcher: Launcher, home: Path | None) -> Profiler:

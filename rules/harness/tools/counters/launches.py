@@ -19,16 +19,19 @@ MOST_LAUNCHES = 64
 
 _MOST_NAME = 300
 _HIDDEN = re.compile(r"(?:<unnamed>|\(anonymous namespace\)|\{anonymous\})::")
-_NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{0,30})?(?:[eE][-+]?\d{1,3})?", re.ASCII)
+_NUMBER = re.compile(r"\d{1,30}(?:\.\d{0,30})?(?:[eE][-+]?\d{1,3})?", re.ASCII)
 _MOST = 1e18
 """More than any device counts in the time of a call: sums of such numbers stay finite."""
 
 
 def number(text: str) -> float | None:
-    """The number that a profiler has written, with commas or without; None for anything else."""
+    """The number that a profiler has written, with commas or without; None for anything else.
+
+    Nothing that a device counts is negative.
+    """
     plain = text.replace(",", "")
     value = float(plain) if _NUMBER.fullmatch(plain) else None
-    return value if value is not None and abs(value) <= _MOST else None
+    return value if value is not None and value <= _MOST else None
 
 
 def plain_name(symbol: str) -> str:

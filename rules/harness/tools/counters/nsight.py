@@ -10,6 +10,7 @@ import csv
 import platform
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -96,7 +97,7 @@ _PROGRAMS = {"x86_64": "linux-desktop-*x64", "aarch64": "linux-desktop-*a64"}
 _LOG = f"{confinement.TMP}/counters.csv"
 _KEPT_BYTES = 16 << 20
 _QUERY_SECONDS = 60.0
-_MOST_SAID = 300
+_MOST_SAID, _MOST_ERRORS = 300, 3
 _REFUSALS = {
     "ERR_NVGPUCTRPERM": (
         "Nsight Compute may not read this GPU's counters (ERR_NVGPUCTRPERM). To allow it, load the "
@@ -111,7 +112,10 @@ _REFUSALS = {
 }
 """By what the log says if the driver refuses, the reason for people, and what to do."""
 
-_BEGUN = '"ID"'
+_NONE = "No kernels were profiled"
+"""What the log says of a call that launches nothing."""
+
+_ERROR = re.compile(r"^==ERROR== .*$", re.MULTILINE)
 _COLUMNS = ("ID", "Kernel Name", "Grid Size", "Block Size")
 _INTEGER = re.compile(r"\d{1,10}", re.ASCII)
 
@@ -149,12 +153,18 @@ class Nsight:
         launches = read(log)
         if not launches:
             _blame_machine(log)
-        if not said.done:
-            fault = said.failure(returned, f"under {self.name}", left)
+        told = _told(log)
+        if not said.done or returned.status is None:
+            both = replace(said, text="\n".join(filter(None, (said.text, told))))
+            fault = both.failure(returned, f"under {self.name}", left)
             return Profiled(launches[:MOST_LAUNCHES], fault=fault)
-        if _BEGUN in log and not launches:
-            return Profiled(fault=diagnosis.violation(f"spoiled the log of {self.name}"))
-        return Profiled(launches[:MOST_LAUNCHES], whole=len(launches) <= MOST_LAUNCHES)
+        if launches:
+            return Profiled(launches[:MOST_LAUNCHES], whole=len(launches) <= MOST_LAUNCHES)
+        if told:  # also where the log goes on to say that nothing was profiled
+            raise MachineFault(f"{self.name} counted nothing: {' '.join(told.split())}")
+        if _NONE in log:
+            return Profiled(whole=True)
+        return Profiled(fault=diagnosis.violation(f"spoiled the log of {self.name}"))
 
     def _counters(self, folder: Path) -> Sequence[str]:
         """Those of ``FIGURES`` that this version has for this device. Raises MachineFault."""
@@ -195,6 +205,12 @@ def read(log: str) -> list[Launch]:
         return [_launch(row) for row in islice(launched, MOST_LAUNCHES + 1)]
     except csv.Error:  # a cell that is too large, for example
         return []
+
+
+def _told(log: str) -> str:
+    """The errors in a log, line by line: they are not in the output."""
+    found = "\n".join(match[0] for match in islice(_ERROR.finditer(log), _MOST_ERRORS))
+    return "".join(c if c == "\n" or c.isprintable() else "?" for c in found)[:_MOST_SAID]
 
 
 def _blame_machine(log: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from alone.watching import Watcher
 from base.program import CandidateFault, MachineFault, Program
-from runners import confinement
+from runners import confinement, diagnosis
 from runners.launcher import Launcher
 
 from counters.launches import MOST_LAUNCHES, Launch, Profiled, number, plain_name
@@ -69,13 +69,15 @@ class Rocprof:
                 returned, said = self._watcher.watch(self.name, argv, folder, left)
             except CandidateFault as late:
                 return Profiled(fault=late)
-            if not said.done:
+            if not said.done or returned.status is None:
                 fault = said.failure(returned, f"under {self.name}", left)
                 return Profiled(list(together.values())[:MOST_LAUNCHES], fault=fault)
             launches = read(returned.report.decode(errors="replace"))
-            if launches is None:
+            if not returned.report:
                 told = said.text or "it said nothing"
                 raise MachineFault(f"{self.name} wrote no counters: {told}")
+            if launches is None:
+                return Profiled(fault=diagnosis.violation(f"spoiled the table of {self.name}"))
             for place, launch in enumerate(launches):
                 before = together.get(place, launch)
                 figures = {**before.figures, **launch.figures}
@@ -123,7 +125,7 @@ def _launch(rows: Sequence[Mapping[str, str]]) -> Launch:
     begun, ended, registers = (
         number(first[name]) for name in ("Start_Timestamp", "End_Timestamp", "VGPR_Count")
     )
-    if begun is not None and ended is not None:
+    if begun is not None and ended is not None and begun <= ended:
         figures["time_ns"] = ended - begun
     if registers is not None:
         figures["registers"] = registers

@@ -114,7 +114,7 @@ def _sum(launches: Iterable[Mapping[str, Any]]) -> float:
 
 
 def _trimmed(sizes: Sequence[int]) -> list[int]:
-    """Without ones at the end, as nobody writes them."""
+    """The sizes of a grid or a block as people write them: without ones at the end."""
     found = list(sizes) or [0]
     while len(found) > 1 and found[-1] == 1:
         found.pop()

@@ -231,12 +231,17 @@ def _interval(speedup: float, cases: Sequence[Any]) -> str:
     return f"{speedup:.2f} ({low:.2f} to {high:.2f})"
 
 
-def _sanitize(stages: Stages) -> str:
-    found = stages["sanitize"]
+def _expected(cases: Mapping[str, Any]) -> str:
+    """What each case was to give, beside what it gave."""
     rows = [
         [name, case["expected"], case["got"], "yes" if case["as_expected"] else "no"]
-        for name, case in found["cases"].items()
+        for name, case in cases.items()
     ]
+    return table(("kernel", "expected", "got", "as expected"), rows)
+
+
+def _sanitize(stages: Stages) -> str:
+    found = stages["sanitize"]
     own = [
         _kernels(kind, found[kind], found["seconds"][kind]) for kind in ("experts", "given kernels")
     ]
@@ -244,17 +249,13 @@ def _sanitize(stages: Stages) -> str:
         "`kabuild test --gates=sanitize --platform=cuda` on kernels with one mistake each, and on "
         f"kernels that are right ({found['seconds']['cases']:.0f} s together):"
     )
-    verdicts = table(("kernel", "expected", "got", "as expected"), rows)
+    verdicts = _expected(found["cases"])
     ours = f"The HIP tasks' own: {'; '.join(own)}."
     return f"## compute-sanitizer\n\n{said}\n\n{verdicts}\n\n{ours}"
 
 
 def _counters(stages: Stages) -> str:
     found = stages["counters"]
-    rows = [
-        [name, case["expected"], case["got"], "yes" if case["as_expected"] else "no"]
-        for name, case in found["cases"].items()
-    ]
     own = [
         f"`{label}` (kernels: {len(one['kernels'])}; configs: {one['configs']}): "
         f"{', '.join(one['kinds'])}"
@@ -265,7 +266,7 @@ def _counters(stages: Stages) -> str:
         f"({found['seconds']['cases']:.0f} s together), with Nsight "
         "Compute in the candidate's sandbox:"
     )
-    verdicts = table(("kernel", "expected", "got", "as expected"), rows)
+    verdicts = _expected(found["cases"])
     ours = f"Experts, in {found['seconds']['own']:.0f} s: {'; '.join(own)}."
     return f"## A GPU's counters\n\n{said}\n\n{verdicts}\n\n{ours}"
 

@@ -83,6 +83,9 @@ ATTRS: Mapping[str, Attr] = {
     "profiler": attr.string(
         "The toolchain that reads its devices' counters.", default="", check=_check_label
     ),
+    "tf32": attr.boolean(
+        "Whether PyTorch's convolutions and Triton's products compute f32 in TF32 by default."
+    ),
 }
 
 

@@ -84,6 +84,7 @@ class PlatformSpec:
         groups: whose members may use its devices.
         resource: its devices, as Kubernetes names them; empty if it does not.
         profiler: the toolchain that reads its devices' counters, a label; empty if there is none.
+        tf32: whether PyTorch's convolutions and Triton's products compute f32 in TF32 by default.
     """
 
     name: str
@@ -101,6 +102,7 @@ class PlatformSpec:
     groups: tuple[str, ...] = ()
     resource: str = ""
     profiler: str = ""
+    tf32: bool = False
 
 
 CPU_SPEC = PlatformSpec(CPU)

@@ -38,7 +38,7 @@ from kabuild.model.action import (
 from kabuild.model.gate import Gate, Role, When
 from kabuild.model.label import Label
 from kabuild.model.options import Options
-from kabuild.model.platform import Platform
+from kabuild.model.platform import Platform, PlatformSpec
 from kabuild.rule import attr
 from kabuild.rule.attr import AttributeProblem
 from kabuild.rule.context import Context, Provider
@@ -59,6 +59,7 @@ __all__ = [
     "Options",
     "Output",
     "Platform",
+    "PlatformSpec",
     "Position",
     "Provider",
     "Reason",

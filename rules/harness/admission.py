@@ -32,7 +32,7 @@ def declare_admission(
     """
     signature = read_signature(ctx.attrs)
     judging = Judging(ctx, signature, expert or baseline, baseline, runtime)
-    correctness = gate_policy(ctx.attrs, gates.CORRECTNESS)
+    correctness = gate_policy(ctx.attrs, gates.CORRECTNESS, ctx.platform_spec)
     policy = {
         **{name: correctness[name] for name in COMPARISON if name in correctness},
         "samples": ctx.options.samples,

@@ -145,7 +145,7 @@ def declare_judging(
         gates.RETENTION,
         requires=(compiled, correctness, perf, unseen),
         inputs={f"verdicts/{g.gate}.json": g.output(VERDICT_FILE) for g in (perf, unseen)},
-        policy=gate_policy(ctx.attrs, gates.PERF),
+        policy=gate_policy(ctx.attrs, gates.PERF, ctx.platform_spec),
         outputs=("samples.json",),
         resources=judging_resources(ctx.platform, timed=True),
         platform=ctx.platform,
@@ -219,7 +219,9 @@ class Judging:
         return ctx.action(
             BASELINE,
             argv=(PYTHON, "tools/gate.py", "spec.json"),
-            inputs=self._files(BASELINE, gate_policy(ctx.attrs, gates.PERF), {}, {"salt": ""}),
+            inputs=self._files(
+                BASELINE, gate_policy(ctx.attrs, gates.PERF, ctx.platform_spec), {}, {"salt": ""}
+            ),
             outputs=(VERDICT_FILE, *(path.rpartition("/")[2] for path in CHOICE.values())),
             mnemonic=BASELINE.capitalize(),
             toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
@@ -250,7 +252,7 @@ class Judging:
             runner=self.runtime.runner,
             launch_filter=self.runtime.launch_filter,
             default_elements=self.runtime.default_elements,
-            policy=gate_policy(ctx.attrs, gate) if policy is None else policy,
+            policy=gate_policy(ctx.attrs, gate, ctx.platform_spec) if policy is None else policy,
         )
         abis = {self.candidate.program["abi"], self.baseline.program["abi"]}
         return {

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
-from kabuild.rule import AttributeProblem, suggest
+from kabuild.rule import AttributeProblem, PlatformSpec, suggest
 
 from .names import check_name
-from .terms import DISTRIBUTIONS, DTYPES, CorrectnessPolicy, PerfPolicy, UnseenPolicy, gates
+from .terms import DISTRIBUTIONS, DTYPES, TF32, CorrectnessPolicy, PerfPolicy, UnseenPolicy, gates
 
 _POLICIES = {
     gates.CORRECTNESS: CorrectnessPolicy(),
@@ -78,15 +79,20 @@ def check_policies(attrs: Mapping[str, Any]) -> None:
             )
 
 
-def gate_policy(attrs: Mapping[str, Any], gate: str) -> dict[str, Any]:
+def gate_policy(attrs: Mapping[str, Any], gate: str, platform: PlatformSpec) -> dict[str, Any]:
     """The policy of one gate: its own table, completed by the task's.
 
     A dtype's tolerance in the gate's own table wins over the task's. The task's own
     distributions follow the built-in ones, unless the gate's table lists the distributions to try.
     """
     policy = dict(attrs[gate])
-    if attrs["tolerance"]:
-        policy["tolerance"] = {**attrs["tolerance"], **policy.get("tolerance", {})}
+    tolerance = {**attrs["tolerance"], **policy.get("tolerance", {})}
+    if attrs["tf32"] and platform.tf32:
+        f32 = tolerance.get("f32", {})
+        wider = {name: max(least, f32.get(name, 0.0)) for name, least in asdict(TF32).items()}
+        tolerance["f32"] = wider
+    if tolerance:
+        policy["tolerance"] = tolerance
     if gate == gates.CORRECTNESS and attrs["distributions"]:
         policy.setdefault("distributions", [*DISTRIBUTIONS, *attrs["distributions"]])
     return policy

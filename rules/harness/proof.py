@@ -23,7 +23,7 @@ def declare_proof(ctx: Context, baseline: Side, runtime: Runtime) -> Action | No
     if not files:
         return None
     signature = read_signature(ctx.attrs)
-    correctness = gate_policy(ctx.attrs, gates.CORRECTNESS)
+    correctness = gate_policy(ctx.attrs, gates.CORRECTNESS, ctx.platform_spec)
     policy = {
         **{name: correctness[name] for name in _COMPARISON if name in correctness},
         "declared": declared_configs(ctx, signature),

@@ -174,7 +174,9 @@ def _session_spec(ctx: Context, agent: AgentInfo, bench: Bench) -> dict[str, Any
     """``agent.json``: everything that the session knows. It never contains the salt."""
     artifact = bench.compiling.artifact
     specs = {
-        gate: _check_spec(ctx, gate, bench, bench.runtime, gate_policy(ctx.attrs, gate))
+        gate: _check_spec(
+            ctx, gate, bench, bench.runtime, gate_policy(ctx.attrs, gate, ctx.platform_spec)
+        )
         for gate in CHECKED
     }
     check = {"compile": list(bench.compiling.argv), "artifact": artifact, "specs": specs}

@@ -51,6 +51,9 @@ TASK_ATTRS: Mapping[str, attr.Attr] = {
     "flops": attr.string("Operations of one call, an expression of dims.", default="0"),
     "compare": attr.table("How outputs are compared: { token = 'sampled(seed)' }."),
     "tolerance": attr.table("Tolerances in all gates: { f16 = { atol = 1e-3, rtol = 1e-3 } }."),
+    "tf32": attr.boolean(
+        "Whether the original multiplies f32 as TF32 on platforms that do so by default."
+    ),
     "distributions": attr.strings(
         "Further distributions of values, whose names are passed to the reference's inputs()."
     ),

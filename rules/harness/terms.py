@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # type checkers must not see one module under two names
     from terms.perf import PerfPolicy
     from terms.policy import DISTRIBUTIONS, JudgingPolicy
     from terms.scoring import POLICIES
+    from terms.tolerance import TF32
     from terms.unseen import UnseenPolicy
 else:
     from .tools.terms import gates, reasons
@@ -28,6 +29,7 @@ else:
     from .tools.terms.perf import PerfPolicy
     from .tools.terms.policy import DISTRIBUTIONS, JudgingPolicy
     from .tools.terms.scoring import POLICIES
+    from .tools.terms.tolerance import TF32
     from .tools.terms.unseen import UnseenPolicy
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
     "POLICIES",
     "SEEDS",
     "STEPPED",
+    "TF32",
     "CorrectnessPolicy",
     "JudgingPolicy",
     "PerfPolicy",

@@ -121,6 +121,27 @@ def get_init_inputs():
     return [features]
 """
 )
+CONVOLVED = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.conv = nn.Conv1d(channels, 8, 3)
+    def forward(self, x):
+        return self.conv(x)
+
+batch = 6
+channels = 4
+length = 40
+
+def get_inputs():
+    return [torch.rand(batch, channels, length)]
+
+def get_init_inputs():
+    return [channels]
+"""
+)
 CHANCE = NORM.replace("self.norm(x) + self.bias", "(1e9 * (self.norm(x) + self.bias)).sin()")
 
 TASKS = {
@@ -131,11 +152,12 @@ TASKS = {
     "level2/2_Foreign": FOREIGN,
     "level2/3_Data": DATA,
     "level2/4_Hidden": HIDDEN,
+    "level2/5_Convolved": CONVOLVED,
     "level3/1_Deep": DEEP,
     "level3/2_Chance": CHANCE,
     "level3/3_Global": GLOBAL,
 }
-IMPORTED = [*list(TASKS)[:3], "level3/1_Deep", "level3/3_Global"]
+IMPORTED = [*list(TASKS)[:3], "level2/5_Convolved", "level3/1_Deep", "level3/3_Global"]
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +169,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
         workspace.write(f"../bench/KernelBench/{name}.py", text)
     ran = workspace.run("import", "kernelbench", "../bench", "--name=kb")
     assert ran.code == 0, ran.err
-    assert "@kb: 5 of 10 tasks imported\n  licence: MIT; bundles may include" in ran.out
+    assert "@kb: 6 of 11 tasks imported\n  licence: MIT; bundles may include" in ran.out
     return workspace
 
 
@@ -187,6 +209,10 @@ def test_the_lock_says_what_crosses_the_boundary(imported: CliWorkspace) -> None
     ):
         assert line in lock
     assert "Normalises" not in lock
+    tf32 = [
+        task["name"] for task in tomllib.loads(lock)["task"] if task.get("attrs", {}).get("tf32")
+    ]
+    assert tf32 == ["level2/5_Convolved"]  # linear layers are exact by default
     assert 'name = "kb"\nadapter = "kernelbench"\npath    = "../bench"' in (
         imported.root / "WORKSPACE.toml"
     ).read_text().replace("name    =", "name =").replace("adapter =", "adapter =")

@@ -70,7 +70,13 @@ def _capture(task: dict[str, Any]) -> dict[str, Any]:
     assert specification.loader is not None
     adapter = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(adapter)
-    facts: dict[str, Any] = adapter.capture(task["name"], task["files"])
+    from imported.tf32 import Watch, has_dot, takes_single
+
+    with Watch() as watch:
+        facts: dict[str, Any] = adapter.capture(task["name"], task["files"])
+    texts = (Path("task/original", file).read_bytes() for file in task["files"])
+    if takes_single(facts["attrs"]) and (watch.multiplied or any(map(has_dot, texts))):
+        facts["attrs"]["tf32"] = True
     return facts
 
 

@@ -66,7 +66,7 @@ def timed(monkeypatch, meter, names, policy, choice=""):
     monkeypatch.setattr(session, "cache_bytes", lambda: 1 << 20)
     monkeypatch.setattr(device_budget, "give_back", lambda: None)
     monkeypatch.setattr(Judge, "assemble", lambda *_: None)
-    monkeypatch.setattr(Verification, "of", lambda *_: Verification(MIB, counted=True))
+    monkeypatch.setattr(Verification, "of", lambda *_: Verification(MIB, MIB, counted=True))
     for name, double in (
         ("Asides", SimpleNamespace(prepare=lambda: None)),
         ("GatedMeter", meter),

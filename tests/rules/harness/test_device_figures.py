@@ -14,6 +14,7 @@ from perf.device_budget import GIB, RESERVE, Budget  # isort: skip
 from perf.confidence import Ratio  # isort: skip
 from perf.device_figures import DeviceFigures, DeviceTiming, widened  # isort: skip
 from perf.device_plan import Need, Wishes, fitting  # isort: skip
+from perf.oracle_memory import Verification  # isort: skip
 from perf.gate_samples import DevicePlan, Empties, GateSample, Taken  # isort: skip
 
 SIGNATURE = Signature(
@@ -21,7 +22,7 @@ SIGNATURE = Signature(
 )
 CONFIG = Config("f32", {"rows": 1024, "cols": 1024}, "f32", {})
 MIB = 1 << 20
-NEED = Need.of(SIGNATURE, CONFIG, 48 * MIB)
+NEED = Need.of(SIGNATURE, CONFIG, Verification(48 * MIB, 40 * MIB, counted=True))
 PLAN = DevicePlan(CONFIG, {"candidate": 32, "baseline": 32})
 
 
@@ -57,7 +58,7 @@ def test_calls_of_many_launches_get_fewer_slots(launches, slots):
 
 def test_nobody_takes_more_than_a_share_or_than_others_leave():
     assert Budget.of(140 * GIB, 139 * GIB, 0.25).allowed_bytes == 35 * GIB
-    assert Budget.of(140 * GIB, 139 * GIB, 0.25).most_bytes == 70 * GIB
+    assert Budget.of(140 * GIB, 139 * GIB, 0.25).most_bytes == 139 * GIB
     assert Budget.of(140 * GIB, 20 * GIB, 0.25).allowed_bytes == 20 * GIB
     assert Budget.of(140 * GIB, 20 * GIB, 0.25).most_bytes == 20 * GIB
 
@@ -65,11 +66,16 @@ def test_nobody_takes_more_than_a_share_or_than_others_leave():
 def test_what_does_not_fit_is_said_before_anything_runs():
     budget = Budget.of(8 * GIB, 8 * GIB, 0.25)
     assert budget.tensor_bytes == 0
-    budget.demand("f32 n=1", 2 * GIB)
+    budget.demand("f32 n=1", 6 * GIB)
 
     with pytest.raises(MachineFault) as raised:
-        budget.demand("f32 n=2", 2 * GIB + 1)
-    for said in ("DEVICE_MEMORY", "f32 n=2", "4.00 GiB", "8.00 GiB"):
+        budget.demand("f32 n=2", 6 * GIB + 1)
+    for said in (
+        "DEVICE_MEMORY",
+        "f32 n=2",
+        "8.00 GiB of the device",
+        "8.00 GiB of 8.00 GiB are free",
+    ):
         assert said in str(raised.value)
     assert RESERVE == 2 * GIB
 
@@ -78,6 +84,7 @@ def test_the_most_that_a_config_needs_grows_with_its_slots():
     assert NEED.slot == 3 * 4 * MIB + 2 * 4 * MIB
     assert NEED.bytes(3) - NEED.bytes(2) == NEED.slot
     assert NEED.fixed == 48 * MIB + 4 * 4 * MIB
+    assert NEED.least == 40 * MIB + 2 * 4 * MIB + NEED.slot
 
 
 def test_a_candidate_gains_nothing_by_slow_empty_batches():

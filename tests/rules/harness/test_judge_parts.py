@@ -150,7 +150,7 @@ def over(got, expected, dtype="f32", bound=F32):
     expected = torch.as_tensor(expected, dtype=torch.float64)
     got = torch.as_tensor(got, dtype=torch.float64).to(torch_dtype(dtype))
     allowed = tolerance.allowance(expected, dtype, bound)
-    return tolerance.largest(tolerance.excess(got, expected, dtype, allowed))
+    return float(tolerance.excess(got, expected, dtype, allowed).max())
 
 
 @settings(deadline=None)

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -18,6 +20,7 @@ from tests.testkit.own_tasks import ROOT
 
 from base.program import Argument, Config, MachineFault, Signature  # isort: skip
 from base.spec import parse_spec  # isort: skip
+from perf import light_imports  # isort: skip
 from perf.device_budget import GIB, Budget  # isort: skip
 from perf.device_plan import Need  # isort: skip
 from perf.oracle_memory import UNCOUNTED_COPIES, Verification  # isort: skip
@@ -83,18 +86,18 @@ def test_the_largest_config_of_cross_entropy_fits_where_20_gib_are_free():
     assert found.counted
     assert 2 * 8 * elements <= found.bytes < 3.2 * 8 * elements  # doubles, and their exponentials
     Budget.of(140 * GIB, 20 * GIB, 0.25).demand(
-        LARGEST.name, Need.of(LOGITS, LARGEST, found.bytes).bytes(1)
+        LARGEST.name, Need.of(LOGITS, LARGEST, found).bytes(1)
     )
 
 
 def test_what_does_not_fit_is_refused_with_its_figures():
     judge = judge_of(CROSS_ENTROPY, LOGITS)
-    need = Need.of(LOGITS, LARGEST, Verification.of(judge, LOGITS, LARGEST).bytes)
+    need = Need.of(LOGITS, LARGEST, Verification.of(judge, LOGITS, LARGEST))
 
     with pytest.raises(
         MachineFault, match=r"DEVICE_MEMORY: large needs 1\d\.\d\d GiB .* 9\.00 GiB"
     ):
-        Budget.of(140 * GIB, 9 * GIB, 0.25).demand(LARGEST.name, need.bytes(1))
+        Budget.of(140 * GIB, 9 * GIB, 0.25).demand(LARGEST.name, need.least)
 
 
 def test_the_count_holds_what_the_allocator_gives_out():
@@ -132,7 +135,8 @@ def test_an_oracle_that_is_very_long_is_held_for_greedy(tmp_path):
     config = Config("c", {"rows": 8, "cols": 64}, "f32", {"scale": 1.0})
     found = Verification.of(judge, parse_spec(SPEC).signature, config)
 
-    assert found == Verification(UNCOUNTED_COPIES * 8 * 8 * 64, counted=False)
+    uncounted = UNCOUNTED_COPIES * 8 * 8 * 64
+    assert found == Verification(uncounted, uncounted, counted=False)
 
 
 NEEDS_VALUES = "x.repeat_interleave(int(x.abs().max() * 0) + 16, dim=0).view(16, *x.shape)"
@@ -171,6 +175,32 @@ def test_an_oracle_may_change_what_it_is_given(tmp_path):
         assert judge.oracle.compute(config, {"x": x})["y"].unique().tolist() == [2.0]
         judge.oracle.sensitivity(config, {"x": x}, {"y": x.double()})
         assert x.unique().tolist() == [1.0]
+
+
+COMPILERS_QUESTIONS = "torch.fx.experimental.symbolic_shapes"
+OF_UNKNOWN_SIZES = {"_constrain_range_for_size", "constrain_range"}
+
+
+def test_the_stand_ins_have_all_that_operators_without_data_import():
+    """The names differ between versions of PyTorch; one that is missing imports SymPy."""
+    home = Path(torch.__file__).parent
+    files = [home / "_meta_registrations.py"]
+    files += [
+        file
+        for part in ("_refs", "_prims", "_prims_common", "_decomp")
+        for file in (home / part).rglob("*.py")
+    ]
+    imported = {
+        alias.name
+        for file in files
+        for node in ast.walk(ast.parse(file.read_bytes()))
+        if isinstance(node, ast.ImportFrom) and node.module == COMPILERS_QUESTIONS
+        for alias in node.names
+    }
+    stands_in = {*light_imports._CONTENTS[COMPILERS_QUESTIONS]}
+
+    assert len(imported) > 5
+    assert imported - OF_UNKNOWN_SIZES <= stands_in
 
 
 WITHOUT_COMPILER = """

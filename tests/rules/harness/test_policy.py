@@ -10,14 +10,21 @@ import re
 import pytest
 
 from truth import distributions  # isort: skip
-from kabuild.rule import AttributeProblem
+from kabuild.model.platform import CPU_SPEC
+from kabuild.rule import AttributeProblem, PlatformSpec
 from rules.harness.policy import _POLICIES, KEYS, check_policies, gate_policy
 from rules.harness.terms import DISTRIBUTIONS
 
 
 def attrs(**changes):
     """The attributes of a task that concern its policies."""
-    return {"tolerance": {}, "distributions": (), **{gate: {} for gate in KEYS}, **changes}
+    return {
+        "tolerance": {},
+        "tf32": False,
+        "distributions": (),
+        **{gate: {} for gate in KEYS},
+        **changes,
+    }
 
 
 def test_the_distributions_are_those_of_the_judge():
@@ -144,7 +151,23 @@ def test_what_holds_for_the_task_holds_for_each_gate():
         distributions=("sorted",),
     )
 
-    assert gate_policy(task, "unseen") == {"tolerance": {"f16": wide, "f32": wide}}
-    assert gate_policy(task, "perf") == {"samples": 3, "tolerance": {"f16": own, "f32": wide}}
-    assert gate_policy(task, "correctness")["distributions"] == [*DISTRIBUTIONS, "sorted"]
-    assert gate_policy(attrs(), "correctness") == {}
+    def policy(gate, declared=task):
+        return gate_policy(declared, gate, CPU_SPEC)
+
+    assert policy("unseen") == {"tolerance": {"f16": wide, "f32": wide}}
+    assert policy("perf") == {"samples": 3, "tolerance": {"f16": own, "f32": wide}}
+    assert policy("correctness")["distributions"] == [*DISTRIBUTIONS, "sorted"]
+    assert policy("correctness", attrs()) == {}
+
+
+def test_tf32_widens_the_tolerance_of_f32_where_a_platform_computes_so():
+    tensor_cores = PlatformSpec("tensor_cores", tf32=True)
+    narrow, wide = {"atol": 1e-5, "rtol": 2e-3}, {"atol": 1e-3, "rtol": 2e-3}
+    task = attrs(tf32=True, tolerance={"f16": narrow, "f32": narrow})
+
+    assert gate_policy(task, "perf", CPU_SPEC)["tolerance"]["f32"] == narrow
+    assert gate_policy(task, "perf", tensor_cores) == {"tolerance": {"f16": narrow, "f32": wide}}
+    assert gate_policy(attrs(tf32=True), "unseen", tensor_cores) == {
+        "tolerance": {"f32": {"atol": 1e-3, "rtol": 1e-3}}
+    }
+    assert gate_policy(attrs(), "unseen", tensor_cores) == {}

@@ -37,7 +37,8 @@ class Budget:
     def of_device(cls, share: float) -> Budget:
         """A budget of at most ``share`` of the device, and at most what is free.
 
-        A config with large tensors may use twice the share, for one call at a time.
+        A config of which not even one call fits the share may use all that is free, for one call
+        at a time.
         """
         own = accelerator().memory_reserved()
         return cls.of(session.memory_bytes(), session.free_bytes() + own, share)
@@ -45,7 +46,7 @@ class Budget:
     @classmethod
     def of(cls, total: int, free: int, share: float) -> Budget:
         """A budget from these figures."""
-        return cls(total, free, min(int(total * share), free), min(int(2 * total * share), free))
+        return cls(total, free, min(int(total * share), free), free)
 
     @property
     def kept_bytes(self) -> int:

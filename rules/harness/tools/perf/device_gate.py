@@ -68,7 +68,7 @@ class DeviceGate:
             config.name: Verification.of(judge, spec.signature, config) for config in spec.configs
         }
         self._needs = {
-            config.name: Need.of(spec.signature, config, self._verifying[config.name].bytes)
+            config.name: Need.of(spec.signature, config, self._verifying[config.name])
             for config in spec.configs
         }
         wishes = Wishes(
@@ -172,7 +172,7 @@ class DeviceGate:
     def demand_memory(self) -> None:
         """Raise MachineFault if a config does not fit the device."""
         for config in self._spec.configs:
-            self._budget.demand(config.name, self._needs[config.name].bytes(1))
+            self._budget.demand(config.name, self._needs[config.name].least)
 
     def _planned(self, side: SideName, runner: Held, config: Config) -> SidePlan:
         """The plan of one side of a config, made by the first process that reaches it."""

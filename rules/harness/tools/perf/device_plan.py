@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from base.program import Config, Signature
 
 from perf import plausibility
+from perf.oracle_memory import Verification
 
 COPIES_OF_INPUTS = 3  # as drawn, as one piece to deliver, and as delivered
 COPIES_OF_OUTPUTS = 2  # as written, and as copied
@@ -16,24 +17,34 @@ DELIVERED_BYTES = 1 << 30
 """The most input bytes of a batch, unless a single call has more. They are delivered within one
 slice of the device's time, in which no runner can see them arrive."""
 
+_BESIDE, _LEAST_BESIDE = 4, 2  # copies of the outputs: what an eager program has in between
+
 PILOT_SLOTS = 8
 
 
 @dataclass(frozen=True)
 class Need:
-    """The device bytes for a config: ``fixed``, plus ``slot`` for each slot."""
+    """The device bytes for a config: ``fixed``, plus ``slot`` for each slot.
+
+    Attributes:
+        least: with which a single call is usually judged.
+    """
 
     fixed: int
     slot: int
+    least: int
 
     @classmethod
-    def of(cls, signature: Signature, config: Config, verifying: int) -> Need:
-        """The need of judge and runner together; verifying a call takes ``verifying`` bytes."""
+    def of(cls, signature: Signature, config: Config, verifying: Verification) -> Need:
+        """The need of judge and runner together, of which ``verifying`` is for the outputs."""
         taken = plausibility.traffic(Signature(signature.inputs, (), (), ()), config)
         made = plausibility.traffic(Signature((), signature.results, (), ()), config)
         slot = COPIES_OF_INPUTS * taken + COPIES_OF_OUTPUTS * made
-        # An eager program's intermediate results are about as large as its outputs.
-        return cls(verifying + 4 * made, slot)
+        return cls(
+            fixed=verifying.bytes + _BESIDE * made,
+            slot=slot,
+            least=verifying.least + _LEAST_BESIDE * made + slot,
+        )
 
     def bytes(self, slots: int) -> int:
         """The bytes for a number of slots."""

@@ -48,11 +48,13 @@ class Verification:
 
     Attributes:
         bytes: an upper limit.
+        least: the same where no output is so far off that the oracle runs on nudged inputs.
         counted: whether everything was counted. If not, ``bytes`` is ``UNCOUNTED_COPIES``, or
             the count so far if that is more.
     """
 
     bytes: int
+    least: int
     counted: bool
 
     @classmethod
@@ -67,14 +69,17 @@ class Verification:
             try:
                 with fitting(config):
                     found = _count(judge, signature, config, device, ledger)
-                    return cls(max(found, _drawn(judge, signature, config)), counted=True)
+                    drawing = _drawn(judge, signature, config)
+                    most, least = (max(drawing, size) for size in found)
+                    return cls(most, least, counted=True)
             except (TaskFault, RuntimeError):
                 if ledger.full:
                     break
                 if device != "meta":
                     raise  # on meta it fails because it needs values
         largest = max(map(_elements, _empty(signature.of(config), config).values()))
-        return cls(max(UNCOUNTED_COPIES * _DOUBLE * largest, ledger.peak), counted=False)
+        most = max(UNCOUNTED_COPIES * _DOUBLE * largest, ledger.peak)
+        return cls(most, most, counted=False)
 
 
 class _TooLongError(RuntimeError):
@@ -110,7 +115,7 @@ class _Ledger(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has n
             if isinstance(item, Tensor) and id(item) not in known:
                 self._add(item)
         plain = function.is_view or torch.Tag.pointwise in function.tags
-        unseen = 0 if plain else max((_held(tensor) for tensor in given), default=0)
+        unseen = 0 if plain else max(map(_copied, given), default=0)
         self.note(unseen)
         return made
 
@@ -141,8 +146,11 @@ def _counted(ledger: _Ledger, device: str | torch.device) -> Iterator[None]:
 
 def _count(
     judge: Judge, signature: Signature, config: Config, device: str | torch.device, ledger: _Ledger
-) -> int:
-    """The bytes besides the call's own. Raises TaskFault or RuntimeError if it needs values."""
+) -> tuple[int, int]:
+    """The most and the least bytes besides the call's own.
+
+    Raises TaskFault or RuntimeError if it needs values.
+    """
     with _counted(ledger, device):
         if device == "meta":
             inputs = _empty(signature.of(config), config)
@@ -152,14 +160,18 @@ def _count(
             inputs = {**inputs, **judge.oracle.state(config, generator)}
         drawing, own = ledger.peak, ledger.held
         ledger.peak = own
-        _verify(judge, signature, config, inputs, ledger)
-    return max(drawing, ledger.peak - own)
+        again = _verify(judge, signature, config, inputs, ledger)
+    least = max(drawing, ledger.peak - own)
+    return max(least, again - own), least
 
 
 def _verify(
     judge: Judge, signature: Signature, config: Config, inputs: Tensors, ledger: _Ledger
-) -> None:
-    """Do what the judge does with a call's outputs. Raises TaskFault if that needs values."""
+) -> int:
+    """Do what the judge does with a call's outputs. Raises TaskFault if that needs values.
+
+    Returns the bytes that were held if the oracle ran again, on nudged inputs.
+    """
     answer = judge.oracle.expected(config, inputs)
     outputs = {argument.name: _tensor(argument, config) for argument in signature.results}
     written = sum(_DOUBLE * _elements(tensor) for tensor in answer.values())
@@ -177,8 +189,7 @@ def _verify(
         ledger.note(_TESTED * sum(map(_held, drawn.values())))
     sizes = [_elements(tensor) for tensor in inputs.values()]
     moving = _NUDGED * _DOUBLE * min(SLICE, max(sizes, default=0))
-    again = computing + moving + _BESIDE * written
-    ledger.peak = max(ledger.peak, again)
+    return computing + moving + _BESIDE * written
 
 
 def _drawn(judge: Judge, signature: Signature, config: Config) -> int:
@@ -213,6 +224,11 @@ def _wide(tensor: Tensor) -> Tensor:
 
 def _elements(tensor: Tensor) -> int:
     return tensor.numel()
+
+
+def _copied(tensor: Tensor) -> int:
+    """The bytes of a copy of a tensor, which may be a part of another one."""
+    return min(_held(tensor), tensor.numel() * tensor.element_size())
 
 
 def _held(tensor: Tensor) -> int:

@@ -40,6 +40,13 @@ BOUNDS: Mapping[str, Bound] = {
 }
 
 
+TF32 = Bound(1e-3, 1e-3)
+"""The tolerance of f32 where the factors of products are rounded to TF32.
+
+TF32 has as many digits as f16.
+"""
+
+
 def bounds(changes: Mapping[str, Mapping[str, float]]) -> dict[str, Bound]:
     """The default bounds of all dtypes with a task's ``changes``.
 

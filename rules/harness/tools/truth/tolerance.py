@@ -12,7 +12,7 @@ A kernel's error may be up to ``factor`` times the baseline's on the same inputs
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -21,6 +21,7 @@ from terms.tolerance import CAP, FACTOR, Bound
 from torch import Tensor
 
 from truth.plain_tensors import unseen
+from truth.precision import SLICE
 
 _SMALL = 1e-12  # larger root mean squares have squares far from denormal
 
@@ -41,13 +42,35 @@ class Worst:
     excess: float
 
 
-def allowance(expected: Tensor, dtype: str, bound: Bound) -> Tensor:
-    """The allowed error of each element, in double precision."""
+def scale(expected: Tensor, dtype: str) -> Tensor:
+    """The root mean square of the elements that ``dtype`` can hold; their squares may overflow.
+
+    A scalar tensor that stays on the elements' device, so the host does not wait for it. Works in
+    slices.
+    """
+    if not expected.numel():
+        return torch.zeros(())
     kind = torch_dtype(dtype)
     limit = torch.finfo(kind).max if kind.is_floating_point else math.inf
-    magnitude = torch.nan_to_num(expected.double().abs(), nan=0.0, posinf=0.0)
-    scale = _root_mean_square(magnitude, limit)
-    return bound.rtol * magnitude + (bound.atol * scale + _smallest(dtype))
+    pieces = torch.split(expected.reshape(-1), SLICE)
+    only = [_counted(pieces[0], limit)] if len(pieces) == 1 else []
+
+    def counted() -> Iterable[tuple[Tensor, Tensor]]:
+        return only or (_counted(piece, limit) for piece in pieces)
+
+    top = torch.stack([kept.max() for kept, _ in counted()]).max()
+    sums = [((kept / top).square().sum(), held.sum()) for kept, held in counted()]
+    squares, held = (torch.stack(found).sum() for found in zip(*sums, strict=True))
+    return torch.where(top > 0, top * (squares / held).sqrt(), 0.0)
+
+
+def allowance(expected: Tensor, dtype: str, bound: Bound, typical: Tensor | None = None) -> Tensor:
+    """The allowed error of each element, in double precision.
+
+    ``typical`` is the ``scale`` of the output of which these elements are a part.
+    """
+    whole = scale(expected, dtype) if typical is None else typical
+    return bound.rtol * _magnitude(expected) + (bound.atol * whole + _smallest(dtype))
 
 
 def excess(got: Tensor, expected: Tensor, dtype: str, allowed: Tensor) -> Tensor:
@@ -70,18 +93,27 @@ def quick_excess(got: Tensor, expected: Tensor, dtype: str, bound: Bound) -> Ten
 
     ``got`` and ``expected`` are those of all calls: [calls, ...]. Takes a tenth of the time of
     doubles, with which each step would write more than a device's cache holds. NaN if anything is
-    not finite, or would not be: that needs a closer look.
+    not finite, or would not be: that needs a closer look. Works in slices.
     """
     with unseen():
         if not got.numel():
             return torch.zeros(len(got), device=got.device)
-        exact = expected.float()
-        flat = per_call(exact)
-        scale = torch.linalg.vector_norm(flat, dim=1) / math.sqrt(flat.shape[1])
-        finite = torch.where(torch.isfinite(scale) & (scale > _SMALL), scale, torch.nan)
-        least = (bound.atol * finite + _smallest(dtype)).reshape(-1, *[1] * (exact.dim() - 1))
-        allowed = exact.abs().mul_(bound.rtol).add_(least)
-        return per_call((got.float() - exact).abs_().div_(allowed)).amax(1)
+        flat = per_call(expected)
+        pieces = torch.split(flat, SLICE, dim=1)
+        only = [pieces[0].float()] if len(pieces) == 1 else []
+        norms = [torch.linalg.vector_norm(p.float(), dim=1) for p in only or pieces]
+        norm = torch.linalg.vector_norm(torch.stack(norms), dim=0) if len(norms) > 1 else norms[0]
+        typical = norm / math.sqrt(flat.shape[1])
+        finite = torch.where(torch.isfinite(typical) & (typical > _SMALL), typical, torch.nan)
+        least = (bound.atol * finite + _smallest(dtype)).unsqueeze(1)
+        found = []
+        for made, piece in zip(
+            torch.split(per_call(got), SLICE, dim=1), only or pieces, strict=True
+        ):
+            exact = piece.float()
+            allowed = exact.abs().mul_(bound.rtol).add_(least)
+            found.append((made.float() - exact).abs_().div_(allowed).amax(1))
+        return torch.stack(found).amax(0) if len(found) > 1 else found[0]
 
 
 def per_call(values: Tensor) -> Tensor:
@@ -102,23 +134,6 @@ def slack(baseline_excess: float, factor: float = FACTOR, cap: float = CAP) -> f
     if not math.isfinite(baseline_excess):
         return 1.0
     return min(max(1.0, factor * baseline_excess), cap)
-
-
-def largest(values: Tensor) -> float:
-    """The largest element; 0 of an empty tensor."""
-    return float(values.max().item()) if values.numel() else 0.0
-
-
-def worst(
-    output: str, got: Tensor, expected: Tensor, over: Tensor, allowed: Tensor
-) -> Worst | None:
-    """The element with the largest ``over``; None for an empty output."""
-    if not over.numel():
-        return None
-    index = position(int(over.reshape(-1).argmax().item()), over.shape)
-    given, exact = float(got[index].item()), float(expected[index].item())
-    error = abs(given - exact) if given != exact else 0.0
-    return Worst(output, index, exact, given, error, float(allowed[index]), float(over[index]))
 
 
 def position(flat: int, shape: Sequence[int]) -> tuple[int, ...]:
@@ -143,16 +158,15 @@ def unwritten(got: Tensor, expected: Tensor, dtype: str) -> Tensor:
         return mask & (got.to(expected.dtype) != expected)
 
 
-def _root_mean_square(magnitude: Tensor, limit: float) -> Tensor:
-    """The root mean square of non-negative numbers up to ``limit``; their squares may overflow.
+def _magnitude(expected: Tensor) -> Tensor:
+    return torch.nan_to_num(expected.double().abs(), nan=0.0, posinf=0.0)
 
-    A scalar tensor that stays on the numbers' device, so the host does not wait for it.
-    """
-    counted = magnitude <= limit
-    kept = torch.where(counted, magnitude, 0.0)
-    top = kept.max() if kept.numel() else torch.zeros(())
-    mean = (kept / top).square().sum() / counted.sum()
-    return torch.where(top > 0, top * mean.sqrt(), 0.0)
+
+def _counted(expected: Tensor, limit: float) -> tuple[Tensor, Tensor]:
+    """The magnitudes up to ``limit``, others as 0, and which those are."""
+    magnitude = _magnitude(expected)
+    held = magnitude <= limit
+    return torch.where(held, magnitude, 0.0), held
 
 
 def _smallest(dtype: str) -> float:

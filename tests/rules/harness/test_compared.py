@@ -11,7 +11,7 @@ import torch
 
 from perf.oracle_memory import _counted, _Ledger  # isort: skip
 from terms.tolerance import BOUNDS  # isort: skip
-from truth import compared, comparison, tolerance  # isort: skip
+from truth import compared, comparison, precision, tolerance  # isort: skip
 from truth.compared import Compared  # isort: skip
 from truth.precision import SLICE  # isort: skip
 
@@ -24,7 +24,7 @@ def in_pieces(monkeypatch):
     """Have outputs of more than ``PIECE`` elements compared in pieces from now on."""
 
     def begin():
-        for module in (compared, tolerance):
+        for module in (compared, precision, tolerance):
             monkeypatch.setattr(module, "SLICE", PIECE)
 
     return begin

@@ -131,6 +131,16 @@ def test_the_sides_take_turns_and_an_empty_batch_is_subtracted(made, log):
                 assert {sample.clock for sample in taken.samples} == {GATE_CLOCK}
 
 
+def test_the_baseline_begins_where_calls_are_too_large_to_be_kept(made, log):
+    meter = made()
+    meter.large = frozenset({CONFIGS[-1].name})
+
+    meter.round(1, CONFIGS, planned)
+
+    started = [entry for entry in log if entry.endswith("starts")]
+    assert started == ["baseline starts", "candidate starts"]
+
+
 def test_a_batch_that_the_judge_saw_late_is_read_again(made):
     found = made(doubts=[90_000, 80_000, 0, 7_000]).round(1, CONFIGS[:1], planned)
 

@@ -11,7 +11,7 @@ import torch
 from base.tensors import poison_mask, torch_dtype
 from hypothesis import given
 from hypothesis import strategies as st
-from runners.buffers import GuardDamage, InputArena, OutputArena
+from runners.buffers import GuardDamage, InputArena, OutputArena, _equal
 from runners.control_block import ControlBlock, Region
 from runners.protocol import SIZE, Kind, Message
 from runners.shared_memory import HOST, shared_file
@@ -40,6 +40,20 @@ def test_message_round_trip(kind, nonce, values):
 def test_other_bytes_are_no_message(data):
     with pytest.raises(ValueError, match=r"message|Kind"):
         Message.decode(data)
+
+
+@pytest.mark.parametrize("size", [0, 1, 8, 15, 64, 65])
+@pytest.mark.parametrize("first", [0, 3, 8])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_byte_that_differs_anywhere_is_seen(size, first, rows):
+    memory = torch.arange(rows * 100, dtype=torch.uint8).view(rows, 100)
+    one, other = memory[:, first : first + size], memory.clone()[:, first : first + size]
+    assert _equal(one, other)
+    for row in range(rows):
+        for place in {0, size - 1} if size else ():
+            other[row, place] ^= 1
+            assert not _equal(one, other)
+            other[row, place] ^= 1
 
 
 REGIONS = st.builds(

@@ -148,6 +148,30 @@ def test_an_offset_keeps_the_spread_and_leaves_zero():
     assert abs(made.std() - x.std()) < 1e-3
 
 
+@pytest.mark.parametrize("name", distributions.CHANGES)
+def test_a_large_input_is_changed_a_few_rows_at_a_time(name, monkeypatch):
+    x = torch.randn(10, 4, 8, generator=torch.Generator().manual_seed(1))
+    whole = distributions.apply(name, {"x": x}, torch.Generator().manual_seed(2))["x"]
+    monkeypatch.setattr(distributions, "_LARGE", 3 * 32)  # an even number of rows: 2 at a time
+    seen = []
+    change = distributions.CHANGES[name]
+
+    def watched(tensor, *rest):
+        seen.append(len(tensor))
+        return change(tensor, *rest)
+
+    monkeypatch.setitem(distributions.CHANGES, name, watched)
+    made = distributions.apply(name, {"x": x}, torch.Generator().manual_seed(2))["x"]
+
+    assert seen == [2] * 5
+    assert (made.shape, made.dtype) == (whole.shape, whole.dtype)
+    if name in {"spikes", "sparse"}:  # at random
+        changed = (made != x).float().mean()
+        assert 0.0 < changed < 0.8
+    else:
+        assert torch.equal(made, whole)
+
+
 def test_sums_of_squares_that_cancel_are_found_by_an_offset(tmp_path):
     plain = judge(tmp_path, one_pass, two_passes, ["default"], CENTRED)
     assert [case["verdict"] for case in plain.cases][:3] == ["PASS", "PASS", "PASS"]

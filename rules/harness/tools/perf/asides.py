@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from base.program import CandidateFault, Config
 from base.sampler import Ground
@@ -32,6 +31,7 @@ _ELEMENTS = {"hip": 4096, "torch": 4096, "python": 1024, "call": 4096}
 _EXTENTS = {"hip": 512, "torch": 512, "python": 64, "call": 512}
 _ELSEWHERE = (1 << 20, 1 << 16)
 _TOGETHER = 1 << 24  # elements of the largest tensor, over all calls made in one batch
+_REDUCED = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Asides:
         stream = Stream("asides", self._draw)
         try:
             right = {
-                dtype: [call.distribution for call in self._right(config, KINDS)[0]]
+                dtype: [call.distribution for call, _ in self._found(config, KINDS)]
                 for dtype, config in self._smallest().items()
             }
             for config in self._spec.configs:
@@ -152,16 +152,22 @@ class Asides:
         return (self._draw << 16 | number) << 16
 
     def _smallest(self) -> dict[str, Config]:
-        """By dtype, the timed config with the smallest tensors.
+        """By dtype, the timed config with the smallest tensors, reduced if they are large.
 
         A distribution on which the baseline is right there may still be one on which it is wrong
         at another size; a candidate need not be right on that either.
         """
-        signature = self._spec.signature
-        configs = sorted(
-            self._spec.configs, key=lambda config: -largest_tensor(signature, config.dims)
-        )
-        return {config.dtype: config for config in configs}
+        spec = self._spec
+
+        def size(config: Config) -> int:
+            return largest_tensor(spec.signature, config.dims)
+
+        found = {c.dtype: c for c in sorted(spec.configs, key=size, reverse=True)}
+        ground = Ground.of(spec)
+        return {
+            dtype: edges.reduced(config, ground, _REDUCED) if size(config) > _TOGETHER else config
+            for dtype, config in found.items()
+        }
 
     def _other_sizes(self) -> list[Config]:
         """Small configs at the edges of the space, different in every judging."""
@@ -180,14 +186,18 @@ class Asides:
     ) -> tuple[Sequence[Call], Mapping[str, float]]:
         """One call for each of ``kinds`` on which the baseline is correct, with its error."""
         right, slack = list[Call](), dict[str, float]()
-        at_once = len(kinds) if self._are_small(config, len(kinds)) else 1
-        for call, off in chain.from_iterable(
-            self._looked_at(self._asked(config, kinds[first : first + at_once]))
-            for first in range(0, len(kinds), at_once)
-        ):
+        for call, off in self._found(config, kinds):
             right.append(call)
             slack = {name: max(worst, slack.get(name, 0.0)) for name, worst in off.items()}
         return right, slack
+
+    def _found(
+        self, config: Config, kinds: Sequence[str]
+    ) -> Iterator[tuple[Call, Mapping[str, float]]]:
+        """As ``_right``, one after the other: large calls do not all fit a device together."""
+        at_once = len(kinds) if self._are_small(config, len(kinds)) else 1
+        for first in range(0, len(kinds), at_once):
+            yield from self._looked_at(self._asked(config, kinds[first : first + at_once]))
 
     def _looked_at(
         self, ran: Sequence[tuple[Call, Tensors | CandidateFault]]

@@ -71,6 +71,7 @@ class DeviceGate:
             config.name: Need.of(spec.signature, config, self._verifying[config.name])
             for config in spec.configs
         }
+        self._meter.large = frozenset(name for name, need in self._needs.items() if need.large)
         wishes = Wishes(
             policy.min_batch_ms * 1e6,
             COLD_FACTOR * session.cache_bytes(),

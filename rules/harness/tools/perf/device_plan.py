@@ -19,6 +19,8 @@ slice of the device's time, in which no runner can see them arrive."""
 
 _BESIDE, _LEAST_BESIDE = 4, 2  # copies of the outputs: what an eager program has in between
 
+_LARGE = 4 << 30
+
 PILOT_SLOTS = 8
 
 
@@ -45,6 +47,11 @@ class Need:
             slot=slot,
             least=verifying.least + _LEAST_BESIDE * made + slot,
         )
+
+    @property
+    def large(self) -> bool:
+        """Whether a single call takes so much that others cannot be kept beside it."""
+        return self.slot > _LARGE
 
     def bytes(self, slots: int) -> int:
         """The bytes for a number of slots."""

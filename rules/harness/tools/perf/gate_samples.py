@@ -90,19 +90,33 @@ class DevicePlan:
     cold: bool = False
 
 
+@dataclass(frozen=True)
+class Odd:
+    """A call on other values, in an untimed batch.
+
+    Attributes:
+        excess: by output, its error in allowances; None if the baseline is wrong.
+        doubtful: the call and its outputs, if they are still to be judged. As they may be large,
+            they are kept only then.
+    """
+
+    excess: Mapping[str, float] | None
+    doubtful: tuple[Call, Tensors] | None = None
+
+
 @dataclass
 class Taken:
     """The samples of one process for one config.
 
     Attributes:
-        odd: calls on other values, in untimed batches, with their outputs.
+        odd: calls on other values, in untimed batches.
     """
 
     samples: list[GateSample] = field(default_factory=list)
     at_once: list[GateSample] = field(default_factory=list)
     warm: list[GateSample] = field(default_factory=list)
     verified: Verified = field(default_factory=Verified)
-    odd: list[tuple[Call, Tensors]] = field(default_factory=list)
+    odd: list[Odd] = field(default_factory=list)
 
     def agree(self, share: float) -> bool:
         """Whether most samples are within ``share`` of their median."""

@@ -26,7 +26,11 @@ class Held(Running, Protocol):
 
 @dataclass(frozen=True)
 class Turn:
-    """One process's turn with one config."""
+    """One process's turn with one config.
+
+    Attributes:
+        beside: what the other side's process of this round has taken, if it was the first.
+    """
 
     side: SideName
     number: int
@@ -34,6 +38,7 @@ class Turn:
     config: Config
     plan: SidePlan
     taken: Taken
+    beside: Taken | None = None
 
     @property
     def slots(self) -> int:

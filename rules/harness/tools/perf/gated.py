@@ -56,6 +56,7 @@ class GatedMeter:
 
     Attributes:
         modes: by config, the mode in which the baseline is timed, if there are several.
+        large: the configs whose calls are too large to keep several.
         empties: the empty batches, whose times are subtracted.
         graphs: by config and side, ns per call with the launches recorded and run as one graph.
             They decide nothing.
@@ -66,6 +67,7 @@ class GatedMeter:
         self, judge: Judge, asides: Asides, held: Budget, *, draw: int, warm: bool, samples: int
     ) -> None:
         self.modes: dict[str, str] = {}
+        self.large: frozenset[str] = frozenset()
         self.empties = Empties()
         self.graphs: dict[str, dict[SideName, float]] = {}
         self.phases = Phases()
@@ -85,18 +87,23 @@ class GatedMeter:
     ) -> dict[str, dict[SideName, Taken]]:
         """Run one process for each side, or for each mode of the baseline, through all configs.
 
-        ``planned`` returns the plan of a side and may use the runner. Raises CandidateFault,
-        TaskFault for the baseline's faults, and MachineFault.
+        ``planned`` returns the plan of a side and may use the runner. Which side begins alternates,
+        unless calls are large: what the candidate's may be off by is then known when they end, so
+        that they need not be kept. Raises CandidateFault, TaskFault for the baseline's faults, and
+        MachineFault.
         """
         order: Sequence[SideName] = ("baseline", "candidate")
         found: dict[str, dict[SideName, Taken]] = {config.name: {} for config in configs}
+        alternate = number % 2 and not self.large & found.keys()
         self._judge.remember(self._budget.kept_bytes)  # rounds share no calls
-        for side in order if number % 2 == 0 else order[::-1]:
+        for side in order[::-1] if alternate else order:
             for group in self._groups(side, configs):
                 with self.running(side, group[0]) as runner:
                     for index, config in enumerate(group):
                         plan = planned(side, runner, config)
-                        turn = self._begin(side, number, runner, config, plan)
+                        taken = Taken(verified=self.prepare(side, runner, config, plan.slots))
+                        beside = found[config.name].get("baseline")
+                        turn = Turn(side, number, runner, config, plan, taken, beside)
                         if index == 0:
                             with self.phases.of("calibrate"):
                                 self.calibrate(side, runner)
@@ -165,12 +172,6 @@ class GatedMeter:
             if self._repeatable:
                 self.verify(verified, side, first, repeated)
         return verified
-
-    def _begin(
-        self, side: SideName, number: int, runner: Held, config: Config, plan: SidePlan
-    ) -> Turn:
-        taken = Taken(verified=self.prepare(side, runner, config, plan.slots))
-        return Turn(side, number, runner, config, plan, taken)
 
     def _time(self, turn: Turn) -> Taken:
         taken = turn.taken

@@ -7,8 +7,9 @@ counted. An oracle that needs values is run once with them, where the call's ten
 
 from __future__ import annotations
 
+import math
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,7 @@ STAGE = "memory"
 UNCOUNTED_COPIES = 6
 """Doubles for each element of the largest tensor, if the oracle is too long to count."""
 
+_SMALL = 1 << 16  # elements
 _DRAWN_BYTES = 12  # for each element of the largest input, if drawing it needs data
 _MOST_OPERATIONS = 5000
 _NUDGED = 6  # doubles for each element of a slice whose elements are nudged by one rounding
@@ -86,6 +88,19 @@ class _TooLongError(RuntimeError):
     """More operations than are worth counting."""
 
 
+def _without_data(args: Sequence[Any], named: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments of an operation, with no contents for a large tensor that is made on the CPU.
+
+    Originals may draw on the device of the generator, which is the CPU's where nothing has values.
+    """
+    if torch.device("cpu") != named.get("device"):
+        return named
+    sizes = [math.prod(arg) if isinstance(arg, list | tuple) else arg for arg in args]
+    if max((size for size in sizes if type(size) is int), default=0) <= _SMALL:
+        return named
+    return {**named, "device": torch.device("meta")}
+
+
 class _Ledger(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has no types
     """Counts the bytes of all tensors that are made while it is active.
 
@@ -95,6 +110,7 @@ class _Ledger(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has n
 
     def __init__(self) -> None:
         super().__init__()
+        self.without_data = False
         self.held = 0
         self.peak = 0
         self.full = False
@@ -108,7 +124,8 @@ class _Ledger(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has n
         if self._operations > _MOST_OPERATIONS:
             self.full = True
             raise _TooLongError
-        made = function(*args, **(kwargs or {}))
+        named = kwargs or {}
+        made = function(*args, **(_without_data(args, named) if self.without_data else named))
         given = [item for item in tree_leaves((args, kwargs)) if isinstance(item, Tensor)]
         known = {id(tensor) for tensor in given}
         for item in tree_leaves(made):
@@ -140,6 +157,7 @@ class _Ledger(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has n
 
 @contextmanager
 def _counted(ledger: _Ledger, device: str | torch.device) -> Iterator[None]:
+    ledger.without_data = torch.device(device).type == "meta"
     with light_imports(), torch.device(device), torch.no_grad(), ledger:
         yield
 

@@ -14,10 +14,10 @@ from terms.policy import DEFAULT
 from truth.assessment import Assessor, Call, Tensors
 
 from perf.asides import Asides
-from perf.gate_samples import Taken
+from perf.gate_samples import Odd, Taken
 from perf.gate_turn import Held, Turn, inputs
 from perf.plan import SideName
-from perf.verification import Verified, Verifier
+from perf.verification import Look, Verified, Verifier
 
 ODD = 6  # calls on other values in one batch
 _BATCH = 254  # the number of the batch that contains them
@@ -71,9 +71,23 @@ class Untimed:
         by_call = {id(call): found for call, found in zip(calls, made.outputs, strict=True)}
         plain = replace(made, outputs=tuple(by_call[id(call)] for call in usual))
         self._meter.verify(turn.taken.verified, turn.side, usual, plain)
-        for call in odd:
-            copies = {name: tensor.clone() for name, tensor in by_call[id(call)].items()}
-            turn.taken.odd.append((call, copies))
+        ran = [by_call[id(call)] for call in odd]
+        for call, outputs, look in zip(odd, ran, self._verifier.look(odd, ran), strict=True):
+            turn.taken.odd.append(self._noted(turn, call, outputs, look))
+
+    def _noted(self, turn: Turn, call: Call, outputs: Tensors, look: Look) -> Odd:
+        """What to keep of a call. Raises CandidateFault if it is certain that it is wrong."""
+        right = look.excess if look.sure else self._assessor.excesses_if_right(call, outputs)
+        if right is not None:
+            return Odd(right)
+        doubtful = call, {name: made.clone() for name, made in outputs.items()}
+        if self._assessor.sampled or (turn.side == "candidate" and turn.beside is None):
+            return Odd({}, doubtful)
+        if turn.side == "baseline":
+            return Odd(self._right(Odd({}, doubtful)))
+        assert turn.beside is not None
+        self._refuse(doubtful, turn.beside, len(turn.taken.odd))
+        return Odd({})
 
     def follow(self, turn: Turn) -> None:
         """Run calls of another size. Raises CandidateFault if they are wrong."""
@@ -82,31 +96,35 @@ class Untimed:
             return
         turn.runner.load(aside.config, len(aside.calls))
         ran = turn.runner.batch(inputs(aside.calls)).outputs
-        for call, outputs in self._doubtful(list(zip(aside.calls, ran, strict=True))).values():
-            self._require(call, outputs, aside.slack, "an untimed call between timed batches")
+        looks = self._verifier.look(aside.calls, ran)
+        for call, outputs, look in zip(aside.calls, ran, looks, strict=True):
+            if not look.sure:
+                self._require(call, outputs, aside.slack, "an untimed call between timed batches")
 
     def refuse(self, candidate: Taken, baseline: Taken) -> None:
         """Raise CandidateFault if calls on other values are wrong but the baseline's are not."""
-        for index, (call, outputs) in self._doubtful(candidate.odd).items():
-            if not self._assessor.defined(call):
-                continue
-            allowed: Mapping[str, float] = baseline.verified.excess
-            if index < len(baseline.odd):
-                theirs, ran = baseline.odd[index]
-                off = self._assessor.excesses(theirs, ran)
-                if not self._assessor.assess(theirs, ran, off).ok:
-                    continue
-                allowed = {name: max(worst, allowed.get(name, 0.0)) for name, worst in off.items()}
-            self._require(call, outputs, allowed, "an untimed call in a timed batch")
+        for index, mine in enumerate(candidate.odd):
+            if mine.doubtful is not None:
+                self._refuse(mine.doubtful, baseline, index)
 
-    def _doubtful(self, ran: Sequence[tuple[Call, Tensors]]) -> dict[int, tuple[Call, Tensors]]:
-        """By index, the calls that are not clearly correct."""
-        looks = self._verifier.look([call for call, _ in ran], [made for _, made in ran])
-        return {
-            index: pair
-            for index, (pair, look) in enumerate(zip(ran, looks, strict=True))
-            if not look.sure
-        }
+    def _refuse(self, ran: tuple[Call, Tensors], baseline: Taken, index: int) -> None:
+        call, outputs = ran
+        if not self._assessor.defined(call):
+            return
+        allowed: Mapping[str, float] = baseline.verified.excess
+        if index < len(baseline.odd):
+            off = self._right(baseline.odd[index])
+            if off is None:
+                return
+            allowed = {name: max(worst, allowed.get(name, 0.0)) for name, worst in off.items()}
+        self._require(call, outputs, allowed, "an untimed call in a timed batch")
+
+    def _right(self, theirs: Odd) -> Mapping[str, float] | None:
+        """The errors of a call of the baseline; None if it is wrong despite slack for them."""
+        if theirs.doubtful is None:
+            return theirs.excess
+        off = self._assessor.excesses(*theirs.doubtful)
+        return off if self._assessor.assess(*theirs.doubtful, off).ok else None
 
     def _require(self, call: Call, outputs: Tensors, slack: Mapping[str, float], what: str) -> None:
         finding = self._assessor.assess(call, outputs, slack)

@@ -16,8 +16,10 @@ import torch
 from base.program import CandidateFault
 from truth.assessment import Assessor, Call, Tensors
 from truth.finding import Finding
+from truth.lazy_outputs import bytes_of
 
 KEPT = 8
+KEPT_BYTES = 4 << 30
 SURE = 0.9  # of the tolerance: beyond that, single precision cannot decide
 
 
@@ -29,7 +31,7 @@ class Verified:
         excess: by output, the largest error, in allowances.
         worst: by output, the ``KEPT`` worst calls whose error exceeded a bare allowance,
             with their outputs. The final allowance also depends on the other side, which may come
-            later.
+            later. Of large calls there are fewer: as many as ``KEPT_BYTES`` hold, and at least one.
         finding: a fault that does not depend on the other side.
     """
 
@@ -44,11 +46,12 @@ class Verified:
     def keep(self, name: str, excess: float, call: Call, outputs: Tensors) -> None:
         """Keep a call, if it is among the worst, until the allowance is known."""
         kept = self.worst.setdefault(name, [])
-        if len(kept) < KEPT or excess > kept[-1][0]:
+        most = max(1, min(KEPT, KEPT_BYTES // max(1, bytes_of(call.inputs) + bytes_of(outputs))))
+        if len(kept) < most or excess > kept[-1][0]:
+            del kept[most - 1 :]
             copies = {output: tensor.clone() for output, tensor in outputs.items()}
             kept.append((excess, call, copies))
             kept.sort(key=lambda item: -item[0])
-            del kept[KEPT:]
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from runners.control_block import Region
 from runners.shared_memory import Medium
 
 _NOTHING = 0xFF  # fills memory with NaN, which is neither a valid index nor a correct result
+_WORD = 8  # bytes
 _ALIGNMENT = 256  # of an input's first byte, as device allocators align it
 
 
@@ -138,14 +139,14 @@ class InputArena(Arena):
         here = slice(None) if len(order) == self.slots else torch.tensor(order)
         for region in self.regions:
             span = slice(region.first, region.first + region.size)
-            if not torch.equal(self._grid[here, span], self._staged[here, span]):
+            if not _equal(self._grid[here, span], self._staged[here, span]):
                 return region.name
         return None
 
     def mutated(self, slot: int, tensors: Mapping[str, Tensor]) -> str | None:
         """The name of an input that no longer holds what was written into it."""
         for region in self.regions:
-            if not torch.equal(self._bytes(region)[slot], _packed(region, tensors)):
+            if not _equal(self._bytes(region)[slot], _packed(region, tensors)):
                 return region.name
         return None
 
@@ -325,6 +326,18 @@ def _packed(region: Region, tensors: Mapping[str, Tensor]) -> Tensor:
     part = tensor[tuple(once)]
     flat.view(tensor.dtype).as_strided(part.shape, region.strides).copy_(part)
     return flat
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    """Whether bytes are equal, compared eight at a time where they lie so."""
+    if all(map(_is_of_words, (one, other))):
+        one, other = one.view(torch.int64), other.view(torch.int64)
+    return torch.equal(one, other)
+
+
+def _is_of_words(tensor: Tensor) -> bool:
+    places = tensor.shape[-1], tensor.storage_offset(), *tensor.stride()[:-1]
+    return tensor.stride(-1) == 1 and all(place % _WORD == 0 for place in places)
 
 
 def _flat_bytes(tensor: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from terms.tolerance import Bound
 from torch import Tensor
 
 from truth import tolerance
-from truth.precision import SLICE
+from truth.precision import SLICE, slices
 from truth.tolerance import Worst, position
 
 Measured = tuple[Tensor, Tensor]
@@ -80,8 +80,8 @@ class Compared:
         if self.got.numel() <= SLICE:
             yield from self._only
             return
-        for first in range(0, self.got.numel(), SLICE):
-            yield self._piece(slice(first, first + SLICE))
+        for of in slices(self.got.numel(), self.got.device):
+            yield self._piece(of)
 
     def largest(self) -> Tensor:
         """The largest error, in allowances; a scalar tensor on the output's device."""

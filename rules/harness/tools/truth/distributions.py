@@ -27,25 +27,44 @@ _SPARSE_SHARE = 0.5
 _STRANGE = ("nan", "inf", "-inf")
 _BOUNDS = {"float16": 1000.0}
 _BOUND = 1e6
+_LARGE = 1 << 24  # elements
 
 Change = Callable[["Tensor", "Generator", int], "Tensor"]
 """Changes one input, given its position among the floating-point inputs."""
 
 
 def apply(name: str, inputs: Mapping[str, Tensor], generator: Generator) -> dict[str, Tensor]:
-    """``inputs`` with the floating-point ones changed; all unchanged if ``name`` has no change."""
-    change = CHANGES.get(name) or ON_REQUEST.get(name)
-    if change is None:
-        return dict(inputs)
-    bounded = _bounded if name in CHANGES else _typed
-    floating = (key for key, tensor in inputs.items() if tensor.is_floating_point())
-    places = {key: place for place, key in enumerate(floating)}
-    return {
-        key: bounded(change(_wide(tensor), generator, places[key]), tensor)
-        if key in places
-        else tensor
-        for key, tensor in inputs.items()
-    }
+    """``inputs`` with the floating-point ones changed; all unchanged if ``name`` has no change.
+
+    Large ones are changed a few rows at a time: in doubles they may not fit a device.
+    """
+    changed = dict(inputs)
+    floating = [key for key, tensor in inputs.items() if tensor.is_floating_point()]
+    for place, key in enumerate(floating):
+        tensor = inputs[key]
+        if change := CHANGES.get(name):
+            changed[key] = _changed(change, tensor, generator, place)
+        elif change := ON_REQUEST.get(name):
+            changed[key] = change(_wide(tensor), generator, place).to(tensor.dtype)
+    return changed
+
+
+def _changed(change: Change, tensor: Tensor, generator: Generator, place: int) -> Tensor:
+    import torch
+
+    limit = _limit(tensor)
+
+    def made(rows: Tensor) -> Tensor:
+        return change(_wide(rows), generator, place).clamp(-limit, limit).to(tensor.dtype)
+
+    if tensor.numel() <= _LARGE:
+        return made(tensor)
+    count = max(1, _LARGE * len(tensor) // tensor.numel())
+    count -= count % 2 if count > 1 else 0  # ``rows`` treats them in turn
+    whole = torch.empty_like(tensor)
+    for first in range(0, len(tensor), count):
+        whole[first : first + count] = made(tensor[first : first + count])
+    return whole
 
 
 def _wide(tensor: Tensor) -> Tensor:
@@ -57,19 +76,17 @@ def _name(tensor: Tensor) -> str:
     return str(tensor.dtype).rpartition(".")[2]
 
 
-def _typed(changed: Tensor, original: Tensor) -> Tensor:
-    return changed.to(original.dtype)
-
-
-def _bounded(changed: Tensor, original: Tensor) -> Tensor:
+def _limit(original: Tensor) -> float:
+    """The largest magnitude that a change of a tensor may make."""
     import torch
 
-    bound = _BOUNDS.get(_name(original), _BOUND)
-    kept = _wide(original).abs().amax().item() if original.numel() else 0.0
-    limit = max(bound, kept)
     if original.itemsize == 1:
-        limit = torch.finfo(original.dtype).max
-    return changed.clamp(-limit, limit).to(original.dtype)
+        return torch.finfo(original.dtype).max
+    bound = _BOUNDS.get(_name(original), _BOUND)
+    if not original.numel():
+        return bound
+    low, high = (float(end.item()) for end in torch.aminmax(original))
+    return max(bound, -low, high)
 
 
 def _scaled_up(tensor: Tensor, *_: object) -> Tensor:

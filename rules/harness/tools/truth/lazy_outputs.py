@@ -15,6 +15,8 @@ from torch import Tensor
 from truth.oracle import Oracle
 from truth.recent import Recent
 
+_LARGE_BYTES = 1 << 28
+
 
 class LazyOutputs:
     """Computes answers of one oracle, and remembers the latest.
@@ -31,6 +33,11 @@ class LazyOutputs:
     def to(self, config: Config, inputs: Mapping[str, Tensor]) -> LazyOutput:
         """The outputs for ``inputs``, to be computed later."""
         return LazyOutput(self, config, inputs)
+
+    def forget_large(self) -> None:
+        """Drop the latest answer if it is large; its inputs go with it, if nobody has them."""
+        if self._latest is not None and bytes_of(self._latest[1]) > _LARGE_BYTES:
+            self._latest = None
 
     def compute(self, answer: LazyOutput) -> Mapping[str, Tensor]:
         """The tensors of ``answer``. Raises TaskFault."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import torch
 from torch import Generator, Tensor
@@ -12,6 +12,15 @@ from truth.plain_tensors import unseen
 Tensors = Mapping[str, Tensor]
 SLICE = 1 << 24
 """The most elements of a temporary tensor of doubles; larger ones would fill a device."""
+
+
+def slices(count: int, device: torch.device) -> Iterator[slice]:
+    """Where ``count`` elements are divided into slices.
+
+    Only the first one on the meta device: all take as much memory.
+    """
+    for first in range(0, min(count, SLICE) if device.type == "meta" else count, SLICE):
+        yield slice(first, min(count, first + SLICE))
 
 
 def upcast(tensors: Tensors) -> dict[str, Tensor]:

@@ -21,7 +21,7 @@ from terms.tolerance import CAP, FACTOR, Bound
 from torch import Tensor
 
 from truth.plain_tensors import unseen
-from truth.precision import SLICE
+from truth.precision import SLICE, slices
 
 _SMALL = 1e-12  # larger root mean squares have squares far from denormal
 
@@ -52,7 +52,8 @@ def scale(expected: Tensor, dtype: str) -> Tensor:
         return torch.zeros(())
     kind = torch_dtype(dtype)
     limit = torch.finfo(kind).max if kind.is_floating_point else math.inf
-    pieces = torch.split(expected.reshape(-1), SLICE)
+    flat = expected.reshape(-1)
+    pieces = [flat[of] for of in slices(len(flat), flat.device)]
     only = [_counted(pieces[0], limit)] if len(pieces) == 1 else []
 
     def counted() -> Iterable[tuple[Tensor, Tensor]]:
@@ -98,21 +99,22 @@ def quick_excess(got: Tensor, expected: Tensor, dtype: str, bound: Bound) -> Ten
     with unseen():
         if not got.numel():
             return torch.zeros(len(got), device=got.device)
-        flat = per_call(expected)
-        pieces = torch.split(flat, SLICE, dim=1)
-        only = [pieces[0].float()] if len(pieces) == 1 else []
-        norms = [torch.linalg.vector_norm(p.float(), dim=1) for p in only or pieces]
+        flat, made = per_call(expected), per_call(got)
+        places = [*slices(flat.shape[1], flat.device)]
+        only = [flat.float()] if flat.shape[1] <= SLICE else []
+        norms = [
+            torch.linalg.vector_norm(part.float(), dim=1)
+            for part in only or (flat[:, of] for of in places)
+        ]
         norm = torch.linalg.vector_norm(torch.stack(norms), dim=0) if len(norms) > 1 else norms[0]
         typical = norm / math.sqrt(flat.shape[1])
         finite = torch.where(torch.isfinite(typical) & (typical > _SMALL), typical, torch.nan)
         least = (bound.atol * finite + _smallest(dtype)).unsqueeze(1)
         found = []
-        for made, piece in zip(
-            torch.split(per_call(got), SLICE, dim=1), only or pieces, strict=True
-        ):
-            exact = piece.float()
+        for of in places:
+            exact = only[0] if only else flat[:, of].float()
             allowed = exact.abs().mul_(bound.rtol).add_(least)
-            found.append((made.float() - exact).abs_().div_(allowed).amax(1))
+            found.append((made[:, of].float() - exact).abs_().div_(allowed).amax(1))
         return torch.stack(found).amax(0) if len(found) > 1 else found[0]
 
 

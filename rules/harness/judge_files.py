@@ -52,7 +52,7 @@ _ORACLE = _truth(
     "task_code",
 )
 _ASSESSING = _truth(
-    "assessment", "comparison", "draws", "finding", "samples", "sampling", "tolerance"
+    "assessment", "compared", "comparison", "draws", "finding", "samples", "sampling", "tolerance"
 )
 
 GATE_FILES: Mapping[str, tuple[str, ...]] = {

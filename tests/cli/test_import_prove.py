@@ -136,6 +136,20 @@ def test_a_check_that_refuses_its_own_original_is_a_finding(imported: CliWorkspa
     assert "ORIGINAL_CHECK_FAILS: " in ran.gate("proof")["summary"]
 
 
+def test_a_check_that_refuses_what_is_more_exact_is_a_finding(tmp_path: Path) -> None:
+    """As on NVIDIA's GPUs: there the original's convolutions have the digits of TF32."""
+    coarse = "self.scale * self.mix(x) * (1 + 2e-5 * torch.backends.cudnn.allow_tf32)"
+    workspace = CliWorkspace.make(tmp_path)
+    text = MODULE.replace("self.scale * self.mix(x)", coarse)
+    workspace.write("../bench/KernelBench/level1/1_Mix.py", text)
+    workspace.write(EVAL, CHECK.replace("return TOLERANCE", "return 1e-6"))
+    workspace.run("import", "kernelbench", "../bench", "--name=kb")
+    ran = workspace.run("validate", "@kb//level1/1_Mix:1_Mix.proof", "--json")
+
+    assert (ran.code, ran.gate("proof")["verdict"]) == (0, "PASS"), ran.out
+    assert "EXACT_REFUSED: without TF32" in ran.gate("proof")["summary"]
+
+
 @pytest.mark.parametrize(
     ("place", "instead", "wrong"),
     [

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from proof.rungs import ORIGINALS_OWN, Answer, OwnError, Rung, halved, ladder
+from proof.rungs import ORIGINALS_OWN, WITHOUT_TF32, Answer, OwnError, Rung, halved, ladder
 from terms.tolerance import BOUNDS
 
 Check = Callable[[Callable[..., Any]], bool]
@@ -59,6 +59,18 @@ def test_each_check_is_fooled_by_what_it_does_not_see(check: Check, fooled: set[
 
     assert {name for name in passed if RUNGS[name].only < 0} == fooled
     assert check(Answer(RUNGS[ORIGINALS_OWN])(right))
+
+
+def test_a_result_without_tf32_is_the_originals_own_code() -> None:
+    def coarse(x: torch.Tensor) -> torch.Tensor:
+        return x * (1 + 1e-3 * torch.backends.cudnn.allow_tf32)
+
+    rung = RUNGS[WITHOUT_TF32]
+    assert not rung.wrong
+    assert torch.backends.cudnn.allow_tf32
+    assert Answer(rung)(coarse)(torch.ones(1)).item() == 1.0
+    assert torch.backends.cudnn.allow_tf32
+    assert coarse(torch.ones(1)).item() > 1.0
 
 
 def test_a_stale_result_is_that_of_the_first_call() -> None:

@@ -33,7 +33,7 @@ from truth.oracle import Oracle, TaskFault
 from truth.side import Launching
 from truth.task_code import TaskCode
 
-from proof.rungs import ORIGINALS_OWN, Answer, Rung, halved, ladder
+from proof.rungs import ORIGINALS_OWN, Answer, Rung, exactly, halved, ladder
 
 ORIGINAL, CHECK = "original", "original_check"
 """An adapter's functions: the original's own code for a config, and its check of a candidate."""
@@ -54,7 +54,7 @@ REDUCED, OWN = "reduced", "own"
 """Sizes of a case: this platform's, or the original's, perhaps with fewer rows."""
 
 FOOLED, UNCHECKED = "ORIGINAL_CHECK_FOOLED", "OUTPUT_UNCHECKED"
-FAILS = "ORIGINAL_CHECK_FAILS"
+FAILS, EXACT = "ORIGINAL_CHECK_FAILS", "EXACT_REFUSED"
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,17 @@ class Findings:
     fooled: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
     failing: list[str] = field(default_factory=list)
+    exact: list[str] = field(default_factory=list)
 
     def to_json(self) -> list[dict[str, Any]]:
         """The findings about the original."""
-        named = ((FOOLED, self.fooled), (UNCHECKED, self.unchecked), (FAILS, self.failing))
-        return [{"kind": kind, "by": list(dict.fromkeys(by))} for kind, by in named if by]
+        named = {
+            FOOLED: self.fooled,
+            UNCHECKED: self.unchecked,
+            FAILS: self.failing,
+            EXACT: self.exact,
+        }
+        return [{"kind": kind, "by": list(dict.fromkeys(by))} for kind, by in named.items() if by]
 
 
 def run(spec: Spec, launcher: Launching) -> Verdict:
@@ -256,6 +262,12 @@ class _Proof:
             if all(halved(tensor) is tensor for tensor in call.inputs.values()):
                 return None
             right = self._oracle.compute(config, {n: halved(t) for n, t in call.inputs.items()})
+        if rung.exact:
+            with exactly():
+                exact = self._oracle.compute(config, call.inputs)
+            if all(_identical(right[name], exact[name]) for name in right):
+                return None
+            right = exact
         made = rung.of([*right.values()], [*first.values()])
         return None if made is None else dict(zip(right, made, strict=True))
 
@@ -282,6 +294,8 @@ class _Proof:
             self.findings.refused += (
                 [f"kabuild's check refuses the original's results: {ours}"] if ours else []
             )
+        elif rung.exact:
+            self.findings.exact += [rung.name + own] if theirs and not ours else []
         elif rung.only >= 0 and not theirs and ours:
             self.findings.unchecked.append(rung.name.removesuffix(" alone wrong") + own)
         elif rung.wrong and rung.only < 0 and not theirs and ours:

@@ -6,6 +6,7 @@ A benchmark calls a candidate in its own process; ``Answer`` is one that spoils 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ NOISE = (0.1, 0.5, 2.0, 10.0, 100.0)
 """Amounts of noise, in units of our tolerance."""
 
 ORIGINALS_OWN = "the original"
+WITHOUT_TF32 = "without TF32"
 
 Spoil = Callable[[Tensor, Tensor | None], Tensor | None]
 """Makes another tensor from the right one and the first call's; None if there is none."""
@@ -33,6 +35,7 @@ class Rung:
         wrong: whether a check that accepts it is fooled.
         zeroes: whether the candidate sets its inputs to zero.
         halves: whether it computes from inputs in half precision.
+        exact: whether it computes without TF32.
         only: the index of the one output that is spoilt; -1 for all.
         twice: whether the check runs twice, and the second run counts.
     """
@@ -42,6 +45,7 @@ class Rung:
     wrong: bool = True
     zeroes: bool = False
     halves: bool = False
+    exact: bool = False
     only: int = -1
     twice: bool = False
 
@@ -62,6 +66,7 @@ class Rung:
 def ladder(outputs: Sequence[str], bounds: Mapping[str, Bound]) -> Iterator[Rung]:
     """All rungs for outputs of these names, the original's own result first."""
     yield Rung(ORIGINALS_OWN, lambda right, _: right, wrong=False)
+    yield Rung(WITHOUT_TF32, lambda right, _: right, wrong=False, exact=True)
     yield Rung("zeros", _zeros)
     yield Rung("inputs zeroed, zeros", _zeros, zeroes=True)
     yield Rung("stale", lambda _, first: first, twice=True)
@@ -100,7 +105,8 @@ class Answer:
             if self.rung.halves:
                 arguments, named = changed((arguments, named), halved)
             before = [tensor.detach().clone() for tensor in tensors((arguments, named))]
-            result = right(*arguments, **named)
+            with exactly() if self.rung.exact else nullcontext():
+                result = right(*arguments, **named)
             after = [*tensors((arguments, named))]
             try:
                 written = [t for t, old in zip(after, before, strict=True) if not _same(t, old)]
@@ -150,6 +156,20 @@ def changed(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(changed(item, change) for item in value)
     return value
+
+
+@contextmanager
+def exactly() -> Iterator[None]:
+    """Have PyTorch compute single precision without TF32 in the body."""
+    switches: Sequence[Any] = (torch.backends.cudnn, torch.backends.cuda.matmul)
+    before = [switch.allow_tf32 for switch in switches]
+    try:
+        for switch in switches:
+            switch.allow_tf32 = False
+        yield
+    finally:
+        for switch, allowed in zip(switches, before, strict=True):
+            switch.allow_tf32 = allowed
 
 
 def halved(tensor: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import importlib.util
 import json
 import math
@@ -85,6 +86,7 @@ class Workplace:
 
         What an earlier call has left there is used again.
         """
+        compile_python()
         made = cls.copied(folder)
         if "cuda" in PLATFORM:
             made._adopt()
@@ -182,6 +184,14 @@ class Workplace:
         """A JSON file of that kind; empty where there is none."""
         path = self.output(label, file)
         return json.loads(path.read_bytes()) if path.exists() else {}
+
+
+def compile_python() -> None:
+    """Make Python's ``.pyc`` files, as ``kabuild doctor`` advises where an installer has not."""
+    found = importlib.util.find_spec("torch")
+    home = Path(found.origin).parent if found and found.origin else None
+    if home and not Path(importlib.util.cache_from_source(str(home / "functional.py"))).exists():
+        compileall.compile_dir(home.parent, quiet=2, workers=0)
 
 
 def finish(process: subprocess.Popen[str], started: float, timeout: float = 600.0) -> Ran:

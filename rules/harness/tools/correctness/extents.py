@@ -120,13 +120,13 @@ def _timed(judge: Judge, config: Config, enough: float) -> float:
     More calls are tried while none takes at most ``enough``. On a busy machine any call may have
     to wait, and a dim that is left out for that reason would not be tested.
     """
-    call, times = judge.call(Case(STAGE, config)), list[float]()
+    inputs, times = judge.inputs(Case(STAGE, config)), list[float]()
     while len(times) < _CALLS or (
         min(times) > enough and len(times) < _MOST_CALLS and sum(times) < _PATIENCE
     ):
         before = time.monotonic()
         try:
-            judge.baseline.run(config, [call.inputs])
+            judge.baseline.run(config, [inputs])
         except CandidateFault:
             return 0.0  # the case itself will show why the baseline fails
         times.append(time.monotonic() - before)

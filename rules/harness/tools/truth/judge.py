@@ -188,14 +188,14 @@ class Judge:
 
     def require_repeatable(self, config: Config) -> None:
         """Raise TaskFault if the reference gives two answers for the same inputs."""
-        repeatable.require(self.oracle, config, self._drawn(Case("repeated", config)))
+        repeatable.require(self.oracle, config, self.inputs(Case("repeated", config)))
 
     def call(self, case: Case) -> Call:
         """Draw a case's inputs and compute its true outputs; on a device, when they are read."""
         if (known := self._recent.get(case.key)) is not None:
             return known
         self._answers.forget_large()
-        inputs = self._drawn(case)
+        inputs = self.inputs(case)
         if self._on_device:
             answer = self._answers.to(case.config, inputs)
             call = Call(case.config, case.distribution, inputs, answer)
@@ -214,7 +214,8 @@ class Judge:
             recent.clear()
             recent.most_bytes = most_bytes // 2
 
-    def _drawn(self, case: Case) -> dict[str, Tensor]:
+    def inputs(self, case: Case) -> dict[str, Tensor]:
+        """A case's inputs and state, without its true outputs."""
         generator = self._seeds.generator(
             f"{case.stage}/{case.distribution}", case.config.name, case.round
         )

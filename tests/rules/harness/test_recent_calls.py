@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import weakref
 
 import pytest
 import torch
@@ -15,6 +15,7 @@ from base.seeds import Seeds  # isort: skip
 from base.spec import parse_spec  # isort: skip
 from terms.perf import PerfPolicy  # isort: skip
 from truth import judge as judge_module  # isort: skip
+from truth import lazy_outputs  # isort: skip
 from truth.judge import Case, Judge  # isort: skip
 from truth.recent import PIECES, Recent  # isort: skip
 
@@ -30,9 +31,6 @@ def case(number: int = 0, rows: int = ROWS) -> Case:
 @pytest.fixture
 def judging(tmp_path, monkeypatch):
     """A judge of a device that is none, and how often its oracle was asked."""
-    monkeypatch.setattr(
-        judge_module, "accelerator", lambda: SimpleNamespace(synchronize=lambda: None)
-    )
     launcher = Doubles({"candidate": softmax, "baseline": softmax})
     plain = Judge.assemble(parse_spec(write_spec(tmp_path)), launcher, PerfPolicy())
     parts = (plain.candidate, plain.baseline, plain.oracle, plain.assessor)
@@ -89,6 +87,19 @@ def test_large_calls_and_those_of_earlier_rounds_are_drawn_again(judging):
     assert call.inputs["x"] is not before
     assert torch.equal(call.inputs["x"], before)
     assert judge.call(case()) is not call
+
+
+def test_a_large_answer_makes_room_for_the_next_call(judging, monkeypatch):
+    judge, _ = judging
+    call = judge.call(case())
+    answer = weakref.ref(call.expected["y"])
+    judge.call(case(1))
+    assert answer() is not None
+    monkeypatch.setattr(lazy_outputs, "_LARGE_BYTES", EXACT_BYTES - 1)
+    judge.call(case(2))
+
+    assert answer() is None
+    assert call.expected["y"].shape == (ROWS, COLS)
 
 
 def test_what_was_unused_for_longest_makes_room():

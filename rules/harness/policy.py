@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from kabuild.rule import AttributeProblem, PlatformSpec, suggest
@@ -89,8 +88,8 @@ def gate_policy(attrs: Mapping[str, Any], gate: str, platform: PlatformSpec) -> 
     tolerance = {**attrs["tolerance"], **policy.get("tolerance", {})}
     if attrs["tf32"] and platform.tf32:
         f32 = tolerance.get("f32", {})
-        wider = {name: max(least, f32.get(name, 0.0)) for name, least in asdict(TF32).items()}
-        tolerance["f32"] = wider
+        least = dataclasses.asdict(TF32)
+        tolerance["f32"] = {name: max(least[name], f32.get(name, 0.0)) for name in least}
     if tolerance:
         policy["tolerance"] = tolerance
     if gate == gates.CORRECTNESS and attrs["distributions"]:

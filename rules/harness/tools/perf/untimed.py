@@ -80,13 +80,11 @@ class Untimed:
         right = look.excess if look.sure else self._assessor.excesses_if_right(call, outputs)
         if right is not None:
             return Odd(right)
-        doubtful = call, {name: made.clone() for name, made in outputs.items()}
         if self._assessor.sampled or (turn.side == "candidate" and turn.beside is None):
-            return Odd({}, doubtful)
-        if turn.side == "baseline":
-            return Odd(self._right(Odd({}, doubtful)))
-        assert turn.beside is not None
-        self._refuse(doubtful, turn.beside, len(turn.taken.odd))
+            return Odd({}, (call, {name: made.clone() for name, made in outputs.items()}))
+        if turn.beside is None:
+            return Odd(self._own(call, outputs))
+        self._refuse((call, outputs), turn.beside, len(turn.taken.odd))
         return Odd({})
 
     def follow(self, turn: Turn) -> None:
@@ -113,18 +111,17 @@ class Untimed:
             return
         allowed: Mapping[str, float] = baseline.verified.excess
         if index < len(baseline.odd):
-            off = self._right(baseline.odd[index])
+            theirs = baseline.odd[index]
+            off = self._own(*theirs.doubtful) if theirs.doubtful else theirs.excess
             if off is None:
                 return
             allowed = {name: max(worst, allowed.get(name, 0.0)) for name, worst in off.items()}
         self._require(call, outputs, allowed, "an untimed call in a timed batch")
 
-    def _right(self, theirs: Odd) -> Mapping[str, float] | None:
+    def _own(self, call: Call, outputs: Tensors) -> Mapping[str, float] | None:
         """The errors of a call of the baseline; None if it is wrong despite slack for them."""
-        if theirs.doubtful is None:
-            return theirs.excess
-        off = self._assessor.excesses(*theirs.doubtful)
-        return off if self._assessor.assess(*theirs.doubtful, off).ok else None
+        off = self._assessor.excesses(call, outputs)
+        return off if self._assessor.assess(call, outputs, off).ok else None
 
     def _require(self, call: Call, outputs: Tensors, slack: Mapping[str, float], what: str) -> None:
         finding = self._assessor.assess(call, outputs, slack)

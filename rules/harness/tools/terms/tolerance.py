@@ -40,7 +40,7 @@ BOUNDS: Mapping[str, Bound] = {
 }
 
 
-TF32 = Bound(1e-3, 1e-3)
+TF32 = BOUNDS["f16"]
 """The tolerance of f32 where the factors of products are rounded to TF32.
 
 TF32 has as many digits as f16.

@@ -95,9 +95,9 @@ class Compared:
         return float(torch.stack(found).max().item()) if found else 0.0
 
     def share_right(self, empty: Compared) -> float:
-        """The share of right elements, among those that are wrong in ``empty``; NaN is no matter.
+        """Of the elements that are wrong in ``empty``, the share that is right here; 0 of none.
 
-        0 if there are none.
+        Elements that are to be NaN do not count.
         """
         counts, right = [], []
         expected = self._flat[1]

@@ -35,7 +35,7 @@ class LazyOutputs:
         return LazyOutput(self, config, inputs)
 
     def forget_large(self) -> None:
-        """Drop the latest answer if it is large; its inputs go with it, if nobody has them."""
+        """Drop the latest answer if it is large, and the inputs that it holds."""
         if self._latest is not None and bytes_of(self._latest[1]) > _LARGE_BYTES:
             self._latest = None
 

@@ -25,7 +25,7 @@ from perf.device_budget import GIB, Budget  # isort: skip
 from perf.device_plan import Need  # isort: skip
 from perf.oracle_memory import UNCOUNTED_COPIES, Verification  # isort: skip
 from terms.tolerance import bounds  # isort: skip
-from truth import comparison  # isort: skip
+from truth import comparison, precision  # isort: skip
 from truth.assessment import Assessor, Call  # isort: skip
 from truth.oracle import Oracle  # isort: skip
 
@@ -116,6 +116,21 @@ def test_outputs_are_compared_within_the_count(tmp_path):
 
     assert counted.counted
     assert 4 * 8 * 256 * 1024 < most <= counted.bytes
+
+
+def test_what_rounding_moves_is_found_within_the_count(tmp_path, monkeypatch):
+    """Taken a slice at a time, and without the results of earlier runs."""
+    judge, signature = softmax(tmp_path), parse_spec(SPEC).signature
+    config = Config("c", {"rows": 256, "cols": 1024}, "f32", {"scale": 1.0})
+    counted = Verification.of(judge, signature, config)
+    inputs = judge.oracle.inputs(config, torch.Generator().manual_seed(1))
+    expected = judge.oracle.expected(config, inputs)
+    monkeypatch.setattr(precision, "SLICE", 1 << 12)
+    most = taken(lambda: judge.oracle.sensitivity(config, inputs, expected))
+
+    doubles = 8 * 256 * 1024
+    assert counted.counted
+    assert 3 * doubles < most < 4.2 * doubles < counted.bytes
 
 
 def test_an_oracle_may_hold_far_more_than_its_largest_tensor(tmp_path):

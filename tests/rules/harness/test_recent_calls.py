@@ -102,6 +102,21 @@ def test_a_large_answer_makes_room_for_the_next_call(judging, monkeypatch):
     assert call.expected["y"].shape == (ROWS, COLS)
 
 
+def test_a_small_answer_does_not_keep_large_inputs(judging, monkeypatch):
+    """A product of a large matrix with a vector, of 8 GiB and 8 KiB."""
+    judge, _ = judging
+    monkeypatch.setattr(judge.oracle, "expected", lambda *_: {"y": torch.ones(1).double()})
+    monkeypatch.setattr(lazy_outputs, "_LARGE_BYTES", EXACT_BYTES // 2)
+    judge.remember(2 * PIECES * 8)
+    call = judge.call(case())
+    inputs = weakref.ref(call.inputs["x"])
+    assert call.expected["y"].numel() == 1
+    del call
+    judge.call(case(1))
+
+    assert inputs() is None
+
+
 def test_what_was_unused_for_longest_makes_room():
     recent = Recent[str](PIECES * 4)
     for key in range(PIECES):

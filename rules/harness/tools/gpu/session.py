@@ -11,6 +11,7 @@ from gpu.driver import DEVICE, NoDevice, accelerator, choose, chosen, driver
 _EVICTED = 2  # times the cache's size are written to evict everything else
 _FALLBACK_CACHE = 64 << 20
 _FASTEST_MEMORY = 3.0  # times the speed of memory: caches are faster than the memory behind them
+_WHOLE_BLOCKS = "max_split_size_mb:512"
 _MOST_OPERATIONS = 1 << 15  # per multiprocessor and cycle: twice the rate of sparse 8-bit matrices
 
 
@@ -24,8 +25,20 @@ def start(platform: str) -> None:
         build = f"PyTorch {torch.__version__}"
         raise NoDevice(platform, f"{build} is not built for {used.maker}'s devices")
     driver()
+    _keep_blocks_whole()
     compute_there()
     check()
+
+
+def _keep_blocks_whole() -> None:
+    """Let no small tensor take a part of a block that a large one has left.
+
+    The rest of such a block fits no other large tensor, and is not given back either.
+    """
+    accelerator().memory_allocated()  # old versions of PyTorch have no settings before that
+    known = getattr(torch._C, "_accelerator_setAllocatorSettings", None)  # noqa: SLF001
+    settings = known or accelerator().memory._set_allocator_settings  # noqa: SLF001
+    settings(_WHOLE_BLOCKS)
 
 
 def compute_there() -> None:

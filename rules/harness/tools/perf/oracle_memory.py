@@ -40,7 +40,7 @@ _DRAWN_BYTES = 12  # for each element of the largest input, if drawing it needs 
 _MOST_OPERATIONS = 5000
 _NUDGED = 6  # doubles for each element of a slice whose elements are nudged by one rounding
 _TESTED = 4  # copies of sampled outputs while their distribution is tested
-_BESIDE = 4  # copies of the outputs held while the oracle runs on nudged inputs
+_BESIDE = 3  # copies of the outputs held while the oracle runs on nudged inputs
 _DOUBLE = 8
 
 

@@ -290,12 +290,13 @@ class Assessor:
         """
         typical = compared.largest_of(moved.by_inputs[name])
         slack = max(slack, tolerance.slack(typical, self._factor, self._cap))
-        most = torch.maximum(moved.by_inputs[name], moved.by_steps[name]).reshape(-1)
+        inputs, steps = moved.by_inputs[name].view(-1), moved.by_steps[name].view(-1)
         dtype, measure = self._dtype(call, name), compared.measure
 
         def measured(got: Tensor, expected: Tensor, of: slice) -> Measured:
             allowed = measure(got, expected, of)[1]
-            allowed = torch.maximum(allowed * slack, self._factor * most[of])
+            most = torch.maximum(inputs[of], steps[of])
+            allowed = torch.maximum(allowed * slack, self._factor * most)
             return tolerance.excess(got, expected, dtype, allowed), allowed
 
         return replace(compared, measure=measured), 1.0

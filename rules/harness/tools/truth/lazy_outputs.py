@@ -2,7 +2,8 @@
 
 In double precision the outputs of all calls of a batch take several times the memory of the
 batch, which a device does not have. The latest are kept, as a judge goes from call to call. Small
-ones are kept while they fit into a memory limit, as the other side may get the same inputs.
+ones of small inputs, which they hold, are kept while they fit into a memory limit, as the other
+side may get the same inputs.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class LazyOutputs:
     """Computes answers of one oracle, and remembers the latest.
 
     Attributes:
-        recent: small answers, by their ``LazyOutput``.
+        recent: small answers of small inputs, by their ``LazyOutput``.
     """
 
     def __init__(self, oracle: Oracle) -> None:
@@ -35,9 +36,11 @@ class LazyOutputs:
         return LazyOutput(self, config, inputs)
 
     def forget_large(self) -> None:
-        """Drop the latest answer if it is large, and the inputs that it holds."""
-        if self._latest is not None and bytes_of(self._latest[1]) > _LARGE_BYTES:
-            self._latest = None
+        """Drop the latest answer if it or its inputs, which it holds, are large."""
+        if self._latest is not None:
+            answer, found = self._latest
+            if bytes_of(found) + bytes_of(answer.inputs) > _LARGE_BYTES:
+                self._latest = None
 
     def compute(self, answer: LazyOutput) -> Mapping[str, Tensor]:
         """The tensors of ``answer``. Raises TaskFault."""
@@ -47,7 +50,7 @@ class LazyOutputs:
         found: Mapping[str, Tensor] | None = self.recent.get(answer)
         if found is None:
             found = self._oracle.expected(answer.config, answer.inputs)
-            self.recent.put(answer, found, bytes_of(found))
+            self.recent.put(answer, found, max(bytes_of(found), bytes_of(answer.inputs)))
         self._latest = (answer, found)
         return found
 

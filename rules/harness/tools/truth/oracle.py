@@ -16,7 +16,15 @@ from terms.policy import DEFAULT, DISTRIBUTIONS
 from torch import Generator, Tensor
 
 from truth import distributions, plain_tensors
-from truth.precision import Tensors, farther, is_coarser, nudged, own_doubles, single, upcast
+from truth.precision import (
+    Tensors,
+    is_coarser,
+    move_farther,
+    nudged,
+    own_doubles,
+    single,
+    upcast,
+)
 from truth.rounding import Rounding
 from truth.task_code import TaskCode, TaskFault
 
@@ -191,7 +199,7 @@ class Oracle:
             other = self._exact(config, near)
             del near
             for name, value in expected.items():
-                moved[name] = farther(moved[name], other[name], value)
+                move_farther(moved[name], other.pop(name), value)
         return moved
 
     def rounding(self, config: Config, inputs: Tensors, expected: Tensors) -> dict[str, Tensor]:
@@ -211,7 +219,7 @@ class Oracle:
             except TaskFault:
                 return moved
             for name, value in expected.items():
-                moved[name] = farther(moved[name], made[name], value)
+                move_farther(moved[name], made.pop(name), value)
         return moved
 
     def check(self, config: Config, inputs: Tensors, outputs: Tensors, expected: Tensors) -> str:

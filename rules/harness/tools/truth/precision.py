@@ -55,10 +55,16 @@ def single(tensor: Tensor) -> Tensor:
     return tensor.to(torch.float32, copy=True)
 
 
-def farther(moved: Tensor, other: Tensor, value: Tensor) -> Tensor:
-    """The larger of ``moved`` and the finite distances between two results."""
-    difference = (other.double() - value.double()).abs()
-    return torch.maximum(moved, torch.nan_to_num(difference, nan=0.0, posinf=0.0))
+def move_farther(moved: Tensor, other: Tensor, value: Tensor) -> None:
+    """Raise ``moved``, contiguous doubles, to the finite distances between two results.
+
+    Works in slices, so that temporaries stay small.
+    """
+    most, others, values = moved.view(-1), other.reshape(-1), value.reshape(-1)
+    for of in slices(len(most), most.device):
+        far = (others[of].double() - values[of].double()).abs_()
+        part = most[of]
+        torch.maximum(part, far.nan_to_num_(nan=0.0, posinf=0.0), out=part)
 
 
 def nudged(tensor: Tensor, generator: Generator) -> Tensor:

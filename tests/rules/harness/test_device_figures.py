@@ -45,6 +45,11 @@ def test_a_batch_is_as_long_as_time_caches_and_memory_want(call_ns, changes, slo
     assert wishes(**changes).slots(SIGNATURE, CONFIG, call_ns) == slots
 
 
+@pytest.mark.parametrize(("seconds", "slots"), [(0.001, 100), (0.1, 20), (3.0, 1)])
+def test_a_batch_of_slow_answers_has_few_calls(seconds, slots):
+    assert wishes().slots(SIGNATURE, CONFIG, 5_000.0, seconds) == slots
+
+
 def test_what_is_delivered_fits_into_one_slice_of_the_device():
     large = Config("f32", {"rows": 8192, "cols": 8192}, "f32", {})
 

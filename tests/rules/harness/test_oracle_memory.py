@@ -180,6 +180,17 @@ def test_no_memory_for_the_values_is_a_fault_of_the_machine(tmp_path):
         Verification.of(judge, parse_spec(SPEC).signature, config)
 
 
+def test_an_oracle_may_compute_elsewhere_than_the_judge(tmp_path):
+    """On the CPU, with NumPy for instance, where the judge computes on a device."""
+    text = REFERENCE.replace("torch.softmax(x * scale, dim=-1)", "torch.zeros(8, 64, device='cpu')")
+    judge = softmax(tmp_path, text)
+    config = Config("c", {"rows": 8, "cols": 64}, "f32", {"scale": 1.0})
+    x = torch.ones(8, 64)
+    with torch.device("meta"):  # takes the place of a GPU
+        assert judge.oracle.expected(config, {"x": x})["y"].is_meta
+    assert not judge.oracle.expected(config, {"x": x})["y"].is_meta
+
+
 def test_an_oracle_may_change_what_it_is_given(tmp_path):
     """It gets its own doubles, and inputs of any dtype stay as they were."""
     judge = softmax(tmp_path, REFERENCE.replace("torch.softmax(x * scale, dim=-1)", "x.mul_(2)"))

@@ -17,6 +17,9 @@ DELIVERED_BYTES = 1 << 30
 """The most input bytes of a batch, unless a single call has more. They are delivered within one
 slice of the device's time, in which no runner can see them arrive."""
 
+VERIFYING_SECONDS = 2.0
+"""How long the true outputs of one batch may take: a script may compute them in Python's loops."""
+
 _BESIDE, _LEAST_BESIDE = 4, 2  # copies of the outputs: what an eager program has in between
 
 _LARGE = 4 << 30
@@ -76,8 +79,13 @@ class Wishes:
     tensor_bytes: int
     needs: Mapping[str, Need] = field(default_factory=dict, hash=False)
 
-    def slots(self, signature: Signature, config: Config, call_ns: float) -> int:
-        """The slots for calls of this duration; at least 1."""
+    def slots(
+        self, signature: Signature, config: Config, call_ns: float, answer_seconds: float = 0.0
+    ) -> int:
+        """The slots for calls of this duration; at least 1.
+
+        ``answer_seconds`` is the host's time for the true outputs of one call.
+        """
         need = self.needs[config.name]
         touched = plausibility.traffic(signature, config) or 1
         delivered = plausibility.traffic(Signature(signature.inputs, (), (), ()), config) or 1
@@ -86,8 +94,9 @@ class Wishes:
             self.most_slots,
             (self.tensor_bytes - need.fixed) // max(need.slot, 1),
             DELIVERED_BYTES // delivered,
+            VERIFYING_SECONDS / max(answer_seconds, 1e-9),
         )
-        return max(1, min(math.ceil(wanted), most))
+        return max(1, min(math.ceil(wanted), int(most)))
 
 
 def fitting(wanted: int, fits: Callable[[int], bool]) -> int:

@@ -271,6 +271,10 @@ class GatedMeter:
         )
         return self.empties.less(side, sample)
 
+    def answer_seconds(self, config: Config) -> float:
+        """The host's time for the true outputs of one call, once some were asked for."""
+        return self._judge.answer_seconds(config)
+
     def calibrate_first(self, side: SideName, runner: Held) -> None:
         """``calibrate`` if this side has no empty batches yet."""
         if not self.empties.sides[side].settled:

@@ -35,7 +35,8 @@ class Pilot:
     def plan(self, side: SideName, runner: Held, config: Config) -> SidePlan:
         """The plan: the wanted number of calls, if all of them can wait behind the gate."""
         seen = self.look(side, runner, config)
-        wanted = self._wishes.slots(self._signature, config, seen.call_ns)
+        seconds = self._meter.answer_seconds(config)
+        wanted = self._wishes.slots(self._signature, config, seen.call_ns, seconds)
         if seen.clock == HOST_CLOCK or wanted <= seen.slots:
             return SidePlan(seen.call_ns, wanted, seen.clock)
         if seen.slots == 1:  # the other calls of the first look did not fit

@@ -204,6 +204,10 @@ class Judge:
         expected = self.oracle.expected(case.config, inputs)
         return Call(case.config, case.distribution, inputs, expected)
 
+    def answer_seconds(self, config: Config) -> float:
+        """The host's time for the true outputs of one call, on a device; 0 if none were asked."""
+        return self._answers.seconds.get(config.name, 0.0)
+
     def remember(self, most_bytes: int) -> None:
         """Forget all calls; from now on, keep small ones that may be made again, and their outputs.
 

@@ -261,7 +261,7 @@ class Oracle:
             if not isinstance(value, Tensor) or value.shape != tensor.shape:
                 what = f"cdf() returned no tensor '{name}' of {size(tensor.shape)}"
                 self._code.refuse(self._cdf, what)
-            found[name] = value.double()
+            found[name] = value.double().to(tensor.device)
         return found
 
     def _check_own(self, config: Config, inputs: Tensors, expected: Tensors) -> None:

@@ -55,12 +55,15 @@ def _is_without_memory(tensor: Tensor) -> bool:
 def owned(tensor: Tensor) -> Tensor:
     """A contiguous copy of a tensor, which the task's code cannot change later.
 
-    On a device, ordinary tensors are not copied: the memory for a copy may be missing.
+    It is where tensors are made by default, as the judge computes there; a task's code may have
+    computed on the CPU, with NumPy for instance. What is on a device already is not copied: the
+    memory for a copy may be missing.
     """
+    here = torch.get_default_device()
     with unseen():
         plain = tensor.detach().resolve_conj().resolve_neg()
         if plain.device.type == "cpu" or plain.is_inference():
-            return plain.clone(memory_format=torch.contiguous_format)
+            return plain.to(here, copy=True, memory_format=torch.contiguous_format)
         return plain
 
 

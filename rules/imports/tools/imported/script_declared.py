@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch import Tensor
 
 from imported.boundary import Arguments, declared, integers_of
+from imported.fitting import evaluate
 from imported.functions import sized, tensors
 from imported.script_results import quantised
 from imported.script_stage import Seen, results
@@ -17,10 +19,17 @@ Told = dict[str, Any]
 
 
 def declaration(
-    shown: Seen, space: Space, told: Told, cases: Sequence[Mapping[str, int]]
+    shown: Seen,
+    space: Space,
+    told: Told,
+    cases: Sequence[Mapping[str, int]],
+    most: float = math.inf,
 ) -> dict[str, Any]:
-    """The attributes of the call ``shown``, with those of a script's ``cases`` that fit."""
-    return {**_attributes(shown, space, told), **_configs(space, told, cases)}
+    """The attributes of the call ``shown``, with those of a script's ``cases`` that fit.
+
+    These have at most ``most`` elements in their arguments.
+    """
+    return {**_attributes(shown, space, told), **_configs(space, told, cases, most)}
 
 
 def shapes_of(seen: Seen) -> Shapes:
@@ -58,13 +67,16 @@ def _attributes(shown: Seen, space: Space, told: Told) -> dict[str, Any]:
     }
 
 
-def _configs(space: Space, told: Told, cases: Sequence[Mapping[str, int]]) -> dict[str, Any]:
+def _configs(
+    space: Space, told: Told, cases: Sequence[Mapping[str, int]], most: float
+) -> dict[str, Any]:
     """The script's cases that the space has."""
     found = []
     high = {dim.name: dim.high for dim in space.dims}
     for case in cases:
         config = {dim: case[names[0]] for dim, names in told["dims"].items()}
         fits = all(d.low <= config[d.name] and not config[d.name] % d.step for d in space.dims)
+        fits = fits and _elements(space, config) <= most
         if fits and sized(told, config) == case and config not in found:
             found.append(config)
             high = {name: max(value, config[name]) for name, value in high.items()}
@@ -74,6 +86,12 @@ def _configs(space: Space, told: Told, cases: Sequence[Mapping[str, int]]) -> di
         "configs": found,
         "dims": {d.name: f"{d.low}..{high[d.name]}" for d in space.dims},
     }
+
+
+def _elements(space: Space, dims: Mapping[str, int]) -> int:
+    """The number of elements of all arguments."""
+    given = (texts for name, texts in space.shapes.items() if name.startswith("tensors."))
+    return sum(math.prod(evaluate(text, dims) for text in texts) for texts in given)
 
 
 def _targets(seen: Seen, told: Told) -> list[str]:

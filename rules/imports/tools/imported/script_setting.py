@@ -60,6 +60,14 @@ def salted() -> Iterator[None]:
         yield
 
 
+def by_default_on_the_cpu(device: str) -> contextlib.AbstractContextManager[Any]:
+    """Tensors of no named device are made on the CPU, as for a script run by itself.
+
+    A judge of a GPU makes its own there. Without data, all tensors are on one device.
+    """
+    return contextlib.nullcontext() if device == "meta" else torch.device("cpu")
+
+
 @contextlib.contextmanager
 def as_on_a_gpu(device: str) -> Iterator[None]:
     """Stands in for a GPU that scripts ask for."""

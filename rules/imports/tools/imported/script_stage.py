@@ -40,6 +40,7 @@ class Seen:
             arguments are arguments of the call.
         births: for arguments by name, the operation of the script that gave them their last
             contents, and the place among its tensors.
+        steps: the number of functions of PyTorch's that ran.
         error: what the script raised or said in the end.
     """
 
@@ -54,6 +55,7 @@ class Seen:
     answers: list[Tensor] = field(default_factory=list)
     matches: Matches = field(default_factory=dict)
     births: Births = field(default_factory=dict)
+    steps: int = 0
     error: str = ""
 
 
@@ -289,7 +291,7 @@ def results(value: Any) -> dict[str, Tensor]:
 
 def _put(place: Tensor, value: Tensor, *, exact: bool) -> None:
     """Give a tensor of the script other contents; ``exact`` are in the precision of ``value``."""
-    copy = value.detach().clone().reshape(place.shape)
+    copy = value.detach().clone().reshape(place.shape).to(place.device)
     place.data = copy if exact else copy.to(place.dtype)
 
 

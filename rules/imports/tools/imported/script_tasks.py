@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import math
 import random
 import time
 import types
@@ -42,6 +43,9 @@ SAMPLES = 3
 FURTHEST = 4
 """How many times a dim's own size is tried, where a case of the script has as much."""
 
+MOST_STEPS = 1_000_000
+"""The most functions of PyTorch's that a script may run at one of its cases: some seconds."""
+
 LONGEST = 30.0
 """Seconds of computing, after which no further sizes are tried: the script's own stay."""
 
@@ -66,8 +70,11 @@ def expected(script: Script, told: Told, given: Mapping[str, Any]) -> dict[str, 
         exact=told["exact"],
         early=told["early"],
     )
-    answers = {name: seen.answers[index] for name, index in told["answers"].items()}
+    places = {n: at for n, at in told["answers"].items() if at < len(seen.answers)}
+    answers = {name: seen.answers[at] for name, at in places.items()}
     found = {**seen.expected, **answers}
+    if missing := [name for name in (*told["outputs"], *told["updates"]) if name not in found]:
+        raise RuntimeError(f"its script did not compare '{missing[0]}': {seen.error}")
     kinds = {name: getattr(torch, kind) for name, kind in told["stepped"].items()}
     rounded = {name: found[name].round().to(kind) for name, kind in kinds.items()}
     updated = {name: _like(given[name], found[name]) for name in told["updates"]}
@@ -106,6 +113,7 @@ class Learning:
         self._told: Told = {}
         self._updates: list[str] = []
         self._off = 0.0
+        self._steps = math.inf  # for each element of the arguments
         self._ways = [*itertools.product((True, False), (False, True))]
         self._known: dict[tuple[str, ...], Space] = {}
 
@@ -330,6 +338,8 @@ class Learning:
             else:
                 self._ways = [way for way in self._ways if way not in failed]
                 self._measure({**fresh, **left}, said, exact=exact)
+                elements = sum(tensor.numel() for tensor in given.values())
+                self._steps = min(self._steps, said.steps / max(1, elements))
                 return
         raise wrong
 
@@ -365,7 +375,8 @@ class Learning:
             "settings": {n: v for n, v in self.base.items() if n not in dims},
             "inputs": [*tensors(self.first.values)],
         }
-        attrs = declaration(self.first, space, told, self._cases)
+        most = MOST_STEPS / self._steps if self._steps else math.inf
+        attrs = declaration(self.first, space, told, self._cases, most)
         return {**attrs, **self._tolerance()}, told
 
     def _tolerance(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from imported.devices import instead_of_cuda
-from imported.script_setting import as_on_a_gpu, no_launch, salted
+from imported.script_setting import as_on_a_gpu, by_default_on_the_cpu, no_launch, salted
 from imported.script_stage import DoneError, Matches, Seen, Stage
 
 REFERENCE = re.compile(r"(^|_)(ref|cpu|torch)(erence)?(_|$)")
@@ -89,7 +89,12 @@ class Script:
             else {}
         )
         stage = Stage(seen, given, updates, matches or {}, exact, births, briefly, noting, replies)
-        with as_on_a_gpu(device), salted(), instead_of_cuda(device), _Watch(stage, exact=exact):
+        with contextlib.ExitStack() as setting:
+            setting.enter_context(as_on_a_gpu(device))
+            setting.enter_context(by_default_on_the_cpu(device))
+            setting.enter_context(salted())
+            setting.enter_context(instead_of_cuda(device))
+            setting.enter_context(_Watch(stage, exact=exact))
             names = self._prepared(stage, sizes)
             for name, value in [*names.items()]:
                 if isinstance(value, types.FunctionType) and REFERENCE.search(name):
@@ -221,7 +226,8 @@ class _Watch(TorchFunctionMode):
             if name in {"allclose", "equal"}:
                 return True
             like = torch.zeros if "sub" in name else torch.ones
-            flag = like(args[0].shape, dtype=torch.float64 if "sub" in name else torch.bool)
+            dtype = torch.float64 if "sub" in name else torch.bool
+            flag = like(args[0].shape, dtype=dtype, device=args[0].device)
             return ~flag if name in {"ne", "__ne__"} else flag
         if self._exact and self._stage.exactly:
             if name in _CASTS:
@@ -230,6 +236,7 @@ class _Watch(TorchFunctionMode):
                 keywords["dtype"] = torch.float64
             if name in {"to", "type"}:
                 args = tuple(torch.float64 if _rounds(value) else value for value in args)
+        self._stage.seen.steps += 1
         result = func(*args, **keywords)
         if name in {"clone", "cpu"} and args and self._stage.running:
             self._stage.copied(args[0], result)

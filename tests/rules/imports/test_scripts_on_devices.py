@@ -1,0 +1,97 @@
+"""Scripts compute on the CPU what they do not ask a GPU to, wherever the judge computes."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+RULES = Path(__file__).parents[3] / "rules"
+sys.path[:0] = [str(RULES / "imports/tools"), str(RULES / "harness/tools")]
+
+from imported import script_tasks
+from imported.script_tasks import Learning, expected
+from imported.scripts import Script
+
+MODULE = """
+import torch
+import triton
+
+def twice(x):
+    return x * 2.0
+"""
+RUNNER = """
+import importlib.util, os
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TEST_SHAPES = [(4, 8), (64, 8), (1024, 8)]
+
+def load_module():
+    found = importlib.util.spec_from_file_location("kernel", os.path.join(HERE, "source/kernel.py"))
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+def reference(x):
+    import torch
+    out = torch.zeros(x.shape)
+    for row in range(x.shape[0]):
+        out[row] = x[row].float() * 2.0
+    return out
+
+def run_correctness():
+    import torch
+    mod = load_module()
+    for i, (rows, cols) in enumerate(TEST_SHAPES):
+        torch.manual_seed(42 + i)
+        x = torch.randn(rows, cols, device="cuda")
+        result = mod.twice(x)
+        if not torch.allclose(result.cpu(), reference(x.cpu())):
+            return False, "wrong"
+    return True, None
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    for name, text in {"source/kernel.py": MODULE, "scripts/task_runner.py": RUNNER}.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    return Script(tmp_path / "scripts/task_runner.py", tmp_path / "source/kernel.py")
+
+
+@pytest.fixture
+def told(script):
+    return Learning(script).learn()[1]
+
+
+def test_a_script_makes_its_tensors_where_it_would_without_a_judge(script, told):
+    """The judge makes those of no named device on its own one; ``meta`` takes its place here."""
+    x = torch.randn(16, 8)
+    with torch.device("meta"):
+        assert torch.zeros(1).is_meta
+        found = expected(script, told, {"rows": 16, "cols": 8, "x": x})
+
+    assert found["y"].equal(x.double() * 2.0)
+
+
+def test_a_script_that_ends_early_says_why(script, told):
+    ended = "if not torch", "return False, 'no luck today'\n        if not torch"
+    script.runner.write_text(RUNNER.replace(*ended))
+
+    with pytest.raises(RuntimeError, match="did not compare 'y': no luck today"):
+        expected(script, told, {"rows": 16, "cols": 8, "x": torch.randn(16, 8)})
+
+
+def test_cases_that_take_a_script_too_long_are_left_out(script, monkeypatch):
+    every = [{"rows": rows, "cols": 8} for rows in (4, 64, 1024)]
+    assert [*Learning(script).learn()[0]["configs"]] == every
+    monkeypatch.setattr(script_tasks, "MOST_STEPS", 1000)  # there are about four in each row
+    fewer = Learning(script).learn()[0]
+
+    assert [*fewer["configs"]] == every[:2]
+    assert fewer["dims"]["rows"] == "1..64"

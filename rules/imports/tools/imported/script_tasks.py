@@ -6,6 +6,7 @@ import importlib
 import itertools
 import math
 import random
+import re
 import time
 import types
 from collections.abc import Mapping
@@ -25,6 +26,9 @@ from imported.script_results import compared
 from imported.script_stage import Seen, copied, results
 from imported.scripts import Script
 from imported.shape_space import FIXED, Shapes, Space, between, explore
+
+_ADDRESS = re.compile(r"\bbyte -?\d+ of")
+"""Where a kernel reads that takes integers for addresses: elsewhere in every process."""
 
 _HALF = (torch.float16, torch.bfloat16)
 
@@ -363,8 +367,10 @@ class Learning:
             function = getattr(self._module, seen.entry)
             outcome = (function[seen.grid] if seen.grid else function)(**values)
         except Exception as error:  # noqa: BLE001 - whatever the benchmark's code raises
-            why = f"its kernel fails in Triton's interpreter: {first_line(error)}"
-            raise LeftOutError("NEEDS_GPU", why) from None
+            said = _ADDRESS.sub("a byte of", first_line(error))
+            raise LeftOutError(
+                "NEEDS_GPU", f"its kernel fails in Triton's interpreter: {said}"
+            ) from None
         return outcome, tensors(values)
 
     def _told_of(self, space: Space, members: dict[str, list[str]]) -> tuple[dict[str, Any], Told]:

@@ -12,6 +12,7 @@ from kabuild.rule import (
     Artifact,
     AttributeProblem,
     Context,
+    Limits,
     Name,
     Rule,
     Source,
@@ -20,9 +21,11 @@ from kabuild.rule import (
 )
 
 from ..harness.admission import declare_admission, expert_kernel
+from ..harness.ahead import BINARIES, LIMITS, ahead_inputs, gpu
 from ..harness.calls import Call, read_call
 from ..harness.gates import (
     GATES,
+    PRELOAD,
     PYTHON,
     PYTHON_TOOLCHAIN,
     SCRIPT_TIER,
@@ -33,7 +36,7 @@ from ..harness.gates import (
     portable,
 )
 from ..harness.hip import check_kernel_suffix
-from ..harness.judge_files import verdict_files
+from ..harness.judge_files import AHEAD_CALL_FILES, TOOLS, verdict_files
 from ..harness.names import check_name
 from ..harness.proof import PROOF, declare_proof
 from ..harness.signature import read_signature
@@ -43,7 +46,9 @@ from ..harness.terms import gates
 
 MODULE = "kernel.py"
 LINES = "kernel.lines.json"
+ADAPTER = "task/adapter.py"
 MODULES = "task/modules"
+AHEAD = ("ahead.py", "ahead_platform.py", "ahead_run.py", "ahead_stand_in.py")
 ACCEPTED = ("python",)
 ELEMENTS = 1 << 18
 """Elements of a drawn config's tensor on ``cpu``, where PyTorch is faster than an interpreter."""
@@ -111,18 +116,25 @@ def _declare_member(ctx: Context) -> Artifact:
 def _declare_compile(
     ctx: Context, part: str, kernel: Artifact, *, requires: tuple[Action, ...] = ()
 ) -> Action:
-    """Normalise the module, so that comments and formatting change no later key."""
+    """The module without comments and formatting, so that these change nothing further on.
+
+    For a GPU also its Triton kernels, compiled, so that runners need not compile them again.
+    """
     is_gate = part == gates.COMPILE
     declare = ctx.gate if is_gate else ctx.action
     compiling = _compiling(ctx)
+    made = (MODULE, LINES, BINARIES) if gpu(ctx) else (MODULE, LINES)
     return declare(
         part,
         argv=compiling.argv,
         inputs={**compiling.inputs, f"candidate/{kernel_name(ctx)}": kernel},
-        outputs=(MODULE, LINES) if is_gate else (VERDICT_FILE, MODULE, LINES),
+        outputs=made if is_gate else (VERDICT_FILE, *made),
         mnemonic="Compile",
         toolchains=compiling.toolchains,
         platform=portable(ctx.platform),
+        limits=LIMITS if gpu(ctx) else Limits(),
+        preload=PRELOAD if gpu(ctx) else (),
+        nestable=bool(gpu(ctx)),
         names=(Name(kernel_name(ctx), kernel),),
         advice=NO_SOLUTION,
         requires=requires,
@@ -130,7 +142,7 @@ def _declare_compile(
 
 
 def _compiling(ctx: Context) -> Compiling:
-    """How a module is read, checked and normalised."""
+    """How a module is read, checked and normalised; for a GPU, what compiles its kernels."""
     names = boundary_json(ctx.attrs)["names"]
     argv = (
         *(PYTHON, "tools/read_module.py", f"--source=candidate/{kernel_name(ctx)}", "--out=out"),
@@ -142,31 +154,53 @@ def _compiling(ctx: Context) -> Compiling:
         "tools/kernel_source.py": ctx.builtin("rules/triton2triton/tools/kernel_source.py"),
         **verdict_files(ctx),
     }
+    if gpu(ctx):
+        argv = (*argv, "--ahead=ahead.json")
+        inputs |= _ahead(ctx)
     return Compiling(argv, inputs, (ctx.toolchain(PYTHON_TOOLCHAIN),), MODULE)
+
+
+def _ahead(ctx: Context) -> Mapping[str, Artifact]:
+    """What calls a module for a GPU that need not be there."""
+    return {
+        **ahead_inputs(ctx, _called(ctx)),
+        **_runtime(ctx).files,
+        **{f"tools/{path}": ctx.builtin(f"{TOOLS}/{path}") for path in AHEAD_CALL_FILES},
+        **{f"tools/{name}": ctx.builtin(f"rules/triton2triton/tools/{name}") for name in AHEAD},
+        "tools/ahead_call.py": ctx.builtin("rules/call/tools/ahead_call.py"),
+    }
 
 
 def _runtime(ctx: Context) -> Runtime:
     """Any kernel may be launched, also PyTorch's, so there is no launch filter."""
     adapter = ctx.attrs["adapter"]
-    files = {"task/adapter.py": adapter} if adapter else {}
+    files = {ADAPTER: adapter} if adapter else {}
     modules: tuple[Source, ...] = ctx.attrs["modules"]
     files.update((f"{MODULES}/{file.path.rpartition('/')[2]}", file) for file in modules)
     return Runtime(files, default_elements=ELEMENTS)
 
 
+def _called(ctx: Context) -> dict[str, str]:
+    """The call, and the task's files that it may use, as programs name them."""
+    return {
+        "call": json.dumps(boundary_json(ctx.attrs), sort_keys=True, separators=(",", ":")),
+        **({"adapter": ADAPTER} if ctx.attrs["adapter"] else {}),
+        **({"modules": MODULES} if ctx.attrs["modules"] else {}),
+    }
+
+
 def _side(ctx: Context, role: str, compiled: Action) -> Side:
     path = f"{role}/{MODULE}"
-    boundary = boundary_json(ctx.attrs)
+    binaries = {f"{role}/{BINARIES}": compiled.output(BINARIES)} if gpu(ctx) else {}
     return Side(
         {
             "abi": "call",
             "path": path,
-            "entry": boundary["names"][0],
-            "call": json.dumps(boundary, sort_keys=True, separators=(",", ":")),
-            **({"adapter": "task/adapter.py"} if ctx.attrs["adapter"] else {}),
-            **({"modules": MODULES} if ctx.attrs["modules"] else {}),
+            "entry": boundary_json(ctx.attrs)["names"][0],
+            **_called(ctx),
+            **({"binaries": next(iter(binaries))} if binaries else {}),
         },
-        {path: compiled.output(MODULE)},
+        {path: compiled.output(MODULE), **binaries},
         tuple(Name(MODULE, name.file, compiled.output(LINES)) for name in compiled.names),
     )
 

@@ -78,10 +78,17 @@ GATE_FILES: Mapping[str, tuple[str, ...]] = {
 """The packages and files of ``tools/`` for each gate."""
 
 AHEAD_FILES = (
-    *(f"base/{name}.py" for name in ("__init__", "program", "shapes", "tensors")),
+    *(f"base/{name}.py" for name in ("__init__", "places", "program", "shapes", "tensors")),
     *_terms("dtypes", "launcher_types", "reasons"),
 )
-"""The files with which the compile gate of Triton tasks calls a module without a device."""
+"""The files with which compile gates call a module without a device."""
+
+AHEAD_CALL_FILES = (
+    "base/layouts.py",
+    *(f"pyrunner/{name}.py" for name in ("__init__", "module")),
+    *(f"pyrunner_call/{name}.py" for name in ("__init__", "call_tree")),
+)
+"""Those that make a task's call, besides."""
 
 _PYTHON = ("pyrunner",)
 _DEVICE = ("pyrunner_device", *_terms("launcher_types"))

@@ -14,9 +14,8 @@ from kabuild.rule import (
 )
 
 from ..harness.admission import declare_admission, expert_kernel
+from ..harness.ahead import BINARIES, LIMITS, ahead_inputs, gpu
 from ..harness.analyze import ANALYZE, declare_analyze_interpreted
-from ..harness.compilers import architectures
-from ..harness.configs import visible_configs
 from ..harness.counters import COUNTERS, declare_counters
 from ..harness.gates import (
     GATES,
@@ -30,7 +29,7 @@ from ..harness.gates import (
     portable,
 )
 from ..harness.hip import check_kernel_suffix, launch_filter_file
-from ..harness.judge_files import AHEAD_FILES, TOOLS, platform_file, verdict_files
+from ..harness.judge_files import verdict_files
 from ..harness.providers import LaunchFilterInfo
 from ..harness.signature import read_signature
 from ..harness.solution import (
@@ -47,12 +46,7 @@ from ..harness.terms import gates
 
 MODULE = "kernel.py"
 LINES = "kernel.lines.json"
-BINARIES = "kernels.json"
-AHEAD_DEVICE = "triton"
-"""What compiling ahead of time asks of a platform: ``tools/ahead_platform.py``."""
-
 INTERPRETED_ELEMENTS = 4096
-AHEAD = Limits(timeout=300.0, memory=8 << 30, processes=128, scratch=1 << 30)
 
 
 def implement(ctx: Context) -> None:
@@ -88,7 +82,7 @@ def _declare_compile(
     is_gate = part == gates.COMPILE
     declare = ctx.gate if is_gate else ctx.action
     compiling = _compiling(ctx)
-    made = (MODULE, LINES, BINARIES) if _gpu(ctx) else (MODULE, LINES)
+    made = (MODULE, LINES, BINARIES) if gpu(ctx) else (MODULE, LINES)
     return declare(
         part,
         argv=compiling.argv,
@@ -97,9 +91,9 @@ def _declare_compile(
         mnemonic="Compile",
         toolchains=compiling.toolchains,
         platform=portable(ctx.platform),
-        limits=AHEAD if _gpu(ctx) else Limits(),
-        preload=PRELOAD if _gpu(ctx) else (),
-        nestable=bool(_gpu(ctx)),
+        limits=LIMITS if gpu(ctx) else Limits(),
+        preload=PRELOAD if gpu(ctx) else (),
+        nestable=bool(gpu(ctx)),
         names=(Name(kernel_name(ctx), kernel),),
         advice=NO_SOLUTION,
         requires=requires,
@@ -115,43 +109,19 @@ def _runtime(ctx: Context) -> Runtime:
 
 def _counted(ctx: Context, runtime: Runtime) -> Counted | None:
     """How a check counts accesses: by the interpreter; for a GPU only if the agent asks for it."""
-    if _gpu(ctx):
+    if gpu(ctx):
         if agent_counts(ctx) is None:
             return None
         runtime = Runtime({}, default_elements=INTERPRETED_ELEMENTS)
     return Counted(_reading(ctx), (LINES,), runtime, {"file": kernel_name(ctx)})
 
 
-def _gpu(ctx: Context) -> str:
-    """The processor that kernels are compiled for; empty where the interpreter runs them."""
-    return "" if ctx.platform.name == "cpu" else ctx.platform.get("arch")
-
-
 def _compiling(ctx: Context) -> Compiling:
     """How a module is compiled: on a GPU's platform, its kernels are."""
     reading = _reading(ctx)
-    if not _gpu(ctx):
+    if not gpu(ctx):
         return reading
-    platform = ctx.platform.name
-    signature = read_signature(ctx.attrs)
-    spec = {
-        "platform": platform,
-        # Not a variant such as sm_90a: Triton adds the letter itself.
-        "arch": ctx.platform_spec.architectures.get(_gpu(ctx), _gpu(ctx)),
-        "entry": ctx.attrs["entry"],
-        "signature": signature.to_json(),
-        "configs": [c.to_json() for c in visible_configs(ctx.attrs, signature, platform)],
-    }
-    inputs: dict[str, Artifact] = {
-        **reading.inputs,
-        "ahead.json": ctx.literal(spec),
-        **{f"tools/{path}": ctx.builtin(f"{TOOLS}/{path}") for path in AHEAD_FILES},
-        "hip/common": ctx.builtin("toolchains/hip/common"),
-        f"hip/{platform}/driver": ctx.builtin(f"toolchains/hip/{platform}/driver"),
-        **platform_file(ctx, "tools", AHEAD_DEVICE),
-        **architectures(ctx),
-        **ctx.sandbox_kit("tools"),
-    }
+    inputs = {**reading.inputs, **ahead_inputs(ctx, {"entry": ctx.attrs["entry"]})}
     return Compiling((*reading.argv, "--ahead=ahead.json"), inputs, reading.toolchains, MODULE)
 
 
@@ -177,7 +147,7 @@ def _side(ctx: Context, role: str, compiled: Action) -> Side:
     path = f"{role}/{MODULE}"
     program = {"abi": "python", "path": path, "entry": ctx.attrs["entry"]}
     files = {path: compiled.output(MODULE)}
-    if _gpu(ctx):
+    if gpu(ctx):
         program["binaries"] = f"{role}/{BINARIES}"
         files[program["binaries"]] = compiled.output(BINARIES)
     return Side(

@@ -4,8 +4,10 @@
 
 The module must define one of the names at its top level. Writes ``verdict.json`` and, on PASS,
 ``kernel.py``: the module without comments, docstrings and formatting; and ``kernel.lines.json``:
-for each of its lines, the line of the source. Exits with 0 for any verdict. The candidate is read,
-never run.
+for each of its lines, the line of the source. With ``--ahead`` a module that may have Triton
+kernels is also called, without data, in a sandbox of its own, and ``kernels.json`` has what was
+compiled. Exits with 0 for any verdict, with 3 if the machine failed. Elsewhere the candidate is
+read, never run.
 """
 
 from __future__ import annotations
@@ -17,12 +19,22 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kernel_source import Refusal, Source, check_handed_in, normalised, original_lines, read_source
+from kernel_source import (
+    MachineFault,
+    Refusal,
+    Source,
+    check_handed_in,
+    normalised,
+    original_lines,
+    read_source,
+)
 from terms.reasons import Reason
-from terms.verdict import FAIL, PASS, Verdict, write_verdict
+from terms.verdict import FAIL, PASS, Verdict, canonical_json, write_verdict
 
 MODULE = "kernel.py"
 LINES = "kernel.lines.json"
+BINARIES = "kernels.json"
+MACHINE_FAILED = 3
 
 
 def judge(source: Path, names: Sequence[str], until: str = "") -> tuple[str, Sequence[int]]:
@@ -78,6 +90,24 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
             yield node.id
 
 
+def compile_kernels(text: str, spec: Path, out: Path) -> str:
+    """Write ``kernels.json``; returns words for the summary, if the module may have kernels.
+
+    The module runs without a GPU, so a failure says nothing about it: what was not compiled, its
+    runners compile. Raises MachineFault.
+    """
+    made: dict[str, object] = {"files": {}, "launchers": ()}
+    said = ""
+    if "triton" in text:
+        from ahead import compile_ahead  # its sandbox is there only where it is asked for
+
+        compiled = compile_ahead(text, spec)
+        made = {"files": compiled.binaries, "launchers": compiled.launchers}
+        said = f", {compiled.told}"
+    (out / BINARIES).write_bytes(canonical_json(made))
+    return said
+
+
 def told(refusal: Refusal | None, summary: str) -> Verdict:
     """The gate's verdict."""
     if refusal:
@@ -91,6 +121,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--source", type=Path, required=True, help="the candidate module")
     parser.add_argument("--name", action="append", required=True, help="a name that it may define")
     parser.add_argument("--until", default="", help="the start of the line that ends the module")
+    parser.add_argument("--ahead", type=Path, help="the GPU, the call and its configs, JSON")
     parser.add_argument("--out", type=Path, required=True, help="an existing folder")
     options = parser.parse_args(arguments)
     try:
@@ -101,6 +132,12 @@ def main(arguments: Sequence[str]) -> int:
     (options.out / MODULE).write_text(text, encoding="utf-8")
     (options.out / LINES).write_text(json.dumps(lines), encoding="utf-8")
     summary = f"{options.source.name}: {len(text.splitlines())} lines"
+    if options.ahead:
+        try:
+            summary += compile_kernels(text, options.ahead, options.out)
+        except MachineFault as fault:
+            print(f"compile: {fault}", file=sys.stderr)
+            return MACHINE_FAILED
     write_verdict(told(None, summary), options.out)
     return 0
 

@@ -21,11 +21,12 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from base import places
 from kernel_source import MachineFault
 from namespaces import (  # type: ignore[import-not-found]
     Bind,
@@ -70,7 +71,7 @@ class Compiled:
         line: its line in the module; 0 if all compile.
         left_out: why not all could be compiled without the GPU; empty where all were.
         binaries: Triton's cache of the compiled kernels, by path in its folder, in base64; empty
-            unless all were compiled.
+            unless all were compiled. Of a module that is called by a task's call, those that were.
         launchers: the types of their parameters, as ``ahead_run`` writes them.
     """
 
@@ -81,9 +82,17 @@ class Compiled:
     binaries: Mapping[str, str] = field(default_factory=dict, hash=False)
     launchers: tuple[str, ...] = ()
 
+    @property
+    def told(self) -> str:
+        """A line about the kernels."""
+        count = len(self.kernels)
+        said = f"{count} kernel{'' if count == 1 else 's'} compiled"
+        why = self.left_out or self.error
+        return f"{said}; not all: {why}" if why else said
+
 
 def compile_ahead(text: str, spec: Path) -> Compiled:
-    """Run the entry of the module with this text on each of the task's configs.
+    """Run the entry of the module with this text, or the call, on each of the task's configs.
 
     There is no data and need be no GPU. Raises MachineFault when that was not possible, whatever
     the module is.
@@ -92,19 +101,24 @@ def compile_ahead(text: str, spec: Path) -> Compiled:
         source = Path(folder, Path(MODULE).name)
         source.write_text(text, "utf-8")
         os.utime(source, (0, 0))  # ptxas writes it into line tables
-        ready, report, limit = _contained(source, json.loads(spec.read_text("utf-8")))
+        said = json.loads(spec.read_text("utf-8"))
+        files = {places.ADAPTER: said.get("adapter"), places.MODULES: said.get("modules")}
+        binds = [Bind(str(Path(path).absolute()), at) for at, path in files.items() if path]
+        ready, report, limit = _contained(source, said, binds)
     if ready != _READY:
-        said = (ready + report).decode("utf-8", "replace")
-        raise MachineFault(said or limit or "Triton's compiler did not start")
+        raised = (ready + report).decode("utf-8", "replace")
+        raise MachineFault(raised or limit or "Triton's compiler did not start")
     return _understood(report, limit)
 
 
-def _contained(source: Path, spec: Mapping[str, Any]) -> tuple[bytes, bytes, str]:
+def _contained(
+    source: Path, spec: Mapping[str, Any], files: Sequence[Bind]
+) -> tuple[bytes, bytes, str]:
     """The first output of the sandboxed process, its report, and the limit that ended it."""
     read, write = os.pipe()
     try:
         pid = fork_contained(
-            _view(source),
+            _view(source, files),
             Limits(memory_bytes=_MEMORY, processes=_PROCESSES, file_bytes=_TMP_BYTES),
             lambda: _work(spec, write),
             keep_fds=(write,),
@@ -144,9 +158,9 @@ def _write(descriptor: int, data: bytes) -> None:
         data = data[os.write(descriptor, data) :]
 
 
-def _view(source: Path) -> View:
-    """The view of the sandbox: the module, these tools, and this Python."""
-    binds = [*system_binds(), Bind(str(source.absolute()), MODULE)]
+def _view(source: Path, files: Sequence[Bind]) -> View:
+    """The view of the sandbox: the module, the task's files for it, these tools, this Python."""
+    binds = [*system_binds(), Bind(str(source.absolute()), MODULE), *files]
     binds += [Bind(path, path) for path in _python_paths()]
     return View(binds=tuple(binds), tmpfs=((_TMP, _TMP_BYTES),), cwd=_TMP, hostname="compiler")
 

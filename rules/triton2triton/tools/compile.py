@@ -71,13 +71,6 @@ def compile_kernels(module: Source, text: str, lines: Sequence[int], spec: Path)
     return compiled
 
 
-def told(compiled: Compiled) -> str:
-    """A line about compiled kernels."""
-    count = len(compiled.kernels)
-    said = f"{count} kernel{'' if count == 1 else 's'} compiled"
-    return f"{said}; not all: {compiled.left_out}" if compiled.left_out else said
-
-
 def write(
     out: Path, refusal: Refusal | None, summary: str, **more: Sequence[Mapping[str, Any]]
 ) -> None:
@@ -106,7 +99,7 @@ def main(arguments: Sequence[str]) -> int:
         if options.ahead:
             compiled = compile_kernels(module, text, lines, options.ahead)
             more["kernels"] = compiled.kernels
-            summary += f", {told(compiled)}"
+            summary += f", {compiled.told}"
     except Refusal as refusal:
         write(options.out, refusal, "")
         return 0

@@ -13,6 +13,7 @@ import pytest
 from kabuild.model.action import Output
 from tests.testkit.own_tasks import action_of
 
+from base.places import BINARIES  # isort: skip
 from base.program import Program, RunnerPolicy  # isort: skip
 from base import device_platform  # isort: skip
 from pyrunner_device import binaries, triton_driver  # isort: skip
@@ -72,9 +73,10 @@ def test_kernels_do_not_replace_those_of_other_runners(
     assert listed == {"child_paths": {"k.json": str(tmp_path / "triton/A/k.json")}}
 
 
-def test_each_side_gets_its_own_kernels_alone() -> None:
+@pytest.mark.parametrize(("family", "task"), [("triton2triton", "rmsnorm"), ("call", "mine")])
+def test_each_side_gets_its_own_kernels_alone(family: str, task: str) -> None:
     for gate in ("correctness", "perf", "unseen"):
-        files = dict(action_of("triton2triton", "cuda", gate).inputs)
+        files = dict(action_of(family, "cuda", gate).inputs)
         made = {path: file for path, file in files.items() if path.endswith("/kernels.json")}
         producers = {
             path: file.producer.partition(":")[2]
@@ -82,10 +84,10 @@ def test_each_side_gets_its_own_kernels_alone() -> None:
             if isinstance(file, Output)
         }
         assert producers == {
-            "baseline/kernels.json": "rmsnorm.baseline.compile",
-            "candidate/kernels.json": "rmsnorm.compile",
+            "baseline/kernels.json": f"{task}.baseline.compile",
+            "candidate/kernels.json": f"{task}.compile",
         }
-    interpreted = dict(action_of("triton2triton", "cpu", "perf").inputs)
+    interpreted = dict(action_of(family, "cpu", "perf").inputs)
     assert not [path for path in interpreted if path.endswith("/kernels.json")]
 
 
@@ -94,11 +96,11 @@ def test_a_runner_sees_the_kernels_of_its_program_alone() -> None:
     seen = confinement.view(replace(program, binaries="candidate/kernels.json"), RunnerPolicy())
     unseen = confinement.view(program, RunnerPolicy())
 
-    kernels = [bind for bind in seen.binds if bind.target == confinement.BINARIES]
+    kernels = [bind for bind in seen.binds if bind.target == BINARIES]
     assert kernels == [
         Bind(str(Path("candidate/kernels.json").absolute()), "/binaries/kernels.json")
     ]
-    assert confinement.BINARIES not in {bind.target for bind in unseen.binds}
+    assert BINARIES not in {bind.target for bind in unseen.binds}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from typing import NoReturn, Protocol
 
 import torch
 from base.device_platform import device_platform
+from base.places import BINARIES
 from base.program import Program, RunnerPolicy
 from runners import confinement, driver_front, lockdown, native_start
 from runners.protocol import CONTROL_FD, ORDERS_FD, RECORD_FD, SIZE, Kind, Message
@@ -84,7 +85,7 @@ def run(program: Program, policy: RunnerPolicy, control: int, output: int, *page
         lockdown.install(lockdown.assemble(on_device=on_device, children=on_device))
         ground = _ground(program)
         if program.binaries:
-            importlib.import_module("pyrunner_device.binaries").lay_out(confinement.BINARIES)
+            importlib.import_module("pyrunner_device.binaries").lay_out(BINARIES)
         if pages:
             candidate = confinement.candidate_path(program)
             driver_front.filter_launches(ORDERS_FD, RECORD_FD, candidate)

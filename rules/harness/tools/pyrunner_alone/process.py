@@ -12,6 +12,7 @@ import os
 from typing import NoReturn
 
 from base.device_platform import device_platform
+from base.places import BINARIES
 from base.program import Program
 from gpu.driver import accelerator
 from pyrunner.excerpt import excerpt
@@ -37,7 +38,7 @@ def main(block: str, inputs: str, described: str) -> NoReturn:
     """
     program = Program(**json.loads(described))
     if program.binaries:
-        importlib.import_module("pyrunner_device.binaries").lay_out(confinement.BINARIES)
+        importlib.import_module("pyrunner_device.binaries").lay_out(BINARIES)
     subject = Inside(program, Files(program))
     profiler = accelerator().profiler
     _say("ready")

@@ -13,10 +13,10 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from base.places import ADAPTER, MODULES
 from base.program import Program
 from base.tensors import torch_dtype
 from pyrunner.module import MissingEntry, load_module
-from runners import confinement
 from torch import Tensor
 
 CANDIDATE = "candidate"
@@ -51,13 +51,13 @@ class Functions:
         """Import the candidate and the task's adapter. Raises MissingEntry."""
         said = json.loads(program.call)
         if program.modules:
-            sys.path.insert(0, confinement.MODULES)
+            sys.path.insert(0, MODULES)
         candidate = load_module(path)
         sys.modules[CANDIDATE] = candidate
         names = tuple(said["names"])
         if not any(hasattr(candidate, name) for name in names):
             raise MissingEntry(f"no function '{names[0]}'")
-        adapter = load_module(confinement.ADAPTER, "adapter") if program.adapter else None
+        adapter = load_module(ADAPTER, "adapter") if program.adapter else None
         return cls(candidate, adapter, said["targets"], said["node"], names, said["state_by"])
 
     def find(self, name: str) -> Any:

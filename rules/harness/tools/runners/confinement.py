@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from base.device_platform import DevicePlatform, device_platform
+from base.places import ADAPTER, BINARIES, MODULES
 from base.program import Program, RunnerPolicy
 from namespaces import (  # type: ignore[import-not-found]
     Bind,
@@ -23,9 +24,6 @@ from runners import driver_front
 CANDIDATE = "/candidate"
 RUNNER = "/runner"
 CACHE = "/cache"
-ADAPTER = "/adapter/adapter.py"
-MODULES = "/modules"
-BINARIES = "/binaries/kernels.json"
 LIBRARIES = "/runner/lib"
 TMP = "/tmp"  # noqa: S108 - the sandbox's own
 COMPILING = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}  # more processes would each import torch again

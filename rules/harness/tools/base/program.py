@@ -64,7 +64,7 @@ class Program:
         call: for the ``call`` ABI, the call as JSON.
         adapter: a file with the task's own functions for the call; empty for none.
         modules: a folder of modules that both sides may import; empty for none.
-        binaries: for the ``python`` ABI, a file of kernels that the compile gate compiled for the
+        binaries: of Python programs, a file of the kernels that the compile gate compiled for the
             device; empty for none.
     """
 

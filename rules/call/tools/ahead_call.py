@@ -22,6 +22,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 _META = torch.device("meta")
+_IDLE = ("synchronize", "device", "stream", "Stream", "Event", "current_stream")
+"""What a module may ask of PyTorch about the device that changes no launch."""
 
 
 def call_all(path: Path, spec: Mapping[str, Any], device: str) -> None:
@@ -96,7 +98,8 @@ def _without_data(device: str) -> Iterator[None]:
     module = torch.get_device_module(device)
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(Tensor, f"is_{device}", there, create=True))
-        stack.enter_context(mock.patch.object(module, "synchronize"))
+        for name in _IDLE:
+            stack.enter_context(mock.patch.object(module, name))
         stack.enter_context(torch.device(_META))
         stack.enter_context(_Elsewhere(device))
         yield

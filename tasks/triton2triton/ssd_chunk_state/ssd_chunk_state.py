@@ -14,7 +14,9 @@ def weight_kernel(dt, rate, bias, weight, size, heads, BLOCK: tl.constexpr):
     inside = time < size
     u = tl.load(dt + (chunk * size + time) * heads + head, mask=inside, other=0.0)
     u = u.to(tl.float32) + tl.load(bias + head)
-    step = tl.maximum(u, 0.0) + tl.log(1.0 + tl.exp(-tl.abs(u)))
+    small = tl.exp(-tl.abs(u))
+    series = small * (1.0 - small * (0.5 - small * (1.0 / 3.0 - small * 0.25)))  # of log(1 + small)
+    step = tl.maximum(u, 0.0) + tl.where(small < 0.01, series, tl.log(1.0 + small))
     step = tl.where(inside, step, 0.0)
     after = tl.cumsum(step, axis=0, reverse=True) - step
     value = tl.exp(-tl.abs(tl.load(rate + head)) * after) * step

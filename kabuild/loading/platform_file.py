@@ -86,6 +86,9 @@ ATTRS: Mapping[str, Attr] = {
     "tf32": attr.boolean(
         "Whether PyTorch's convolutions and Triton's products compute f32 in TF32 by default."
     ),
+    "ahead": attr.boolean(
+        "Whether Triton's kernels can be compiled for it without a device, and handed on."
+    ),
 }
 
 

@@ -85,6 +85,7 @@ class PlatformSpec:
         resource: its devices, as Kubernetes names them; empty if it does not.
         profiler: the toolchain that reads its devices' counters, a label; empty if there is none.
         tf32: whether PyTorch's convolutions and Triton's products compute f32 in TF32 by default.
+        ahead: whether Triton's kernels can be compiled for it without a device, and handed on.
     """
 
     name: str
@@ -103,6 +104,7 @@ class PlatformSpec:
     resource: str = ""
     profiler: str = ""
     tf32: bool = False
+    ahead: bool = False
 
 
 CPU_SPEC = PlatformSpec(CPU)

@@ -21,7 +21,7 @@ from kabuild.rule import (
 )
 
 from ..harness.admission import declare_admission, expert_kernel
-from ..harness.ahead import BINARIES, LIMITS, ahead_inputs, gpu
+from ..harness.ahead import BINARIES, LIMITS, ahead_inputs, handed_on
 from ..harness.calls import Call, read_call
 from ..harness.gates import (
     GATES,
@@ -123,7 +123,7 @@ def _declare_compile(
     is_gate = part == gates.COMPILE
     declare = ctx.gate if is_gate else ctx.action
     compiling = _compiling(ctx)
-    made = (MODULE, LINES, BINARIES) if gpu(ctx) else (MODULE, LINES)
+    made = (MODULE, LINES, BINARIES) if handed_on(ctx) else (MODULE, LINES)
     return declare(
         part,
         argv=compiling.argv,
@@ -132,9 +132,9 @@ def _declare_compile(
         mnemonic="Compile",
         toolchains=compiling.toolchains,
         platform=portable(ctx.platform),
-        limits=LIMITS if gpu(ctx) else Limits(),
-        preload=PRELOAD if gpu(ctx) else (),
-        nestable=bool(gpu(ctx)),
+        limits=LIMITS if handed_on(ctx) else Limits(),
+        preload=PRELOAD if handed_on(ctx) else (),
+        nestable=handed_on(ctx),
         names=(Name(kernel_name(ctx), kernel),),
         advice=NO_SOLUTION,
         requires=requires,
@@ -154,7 +154,7 @@ def _compiling(ctx: Context) -> Compiling:
         "tools/kernel_source.py": ctx.builtin("rules/triton2triton/tools/kernel_source.py"),
         **verdict_files(ctx),
     }
-    if gpu(ctx):
+    if handed_on(ctx):
         argv = (*argv, "--ahead=ahead.json")
         inputs |= _ahead(ctx)
     return Compiling(argv, inputs, (ctx.toolchain(PYTHON_TOOLCHAIN),), MODULE)
@@ -191,7 +191,7 @@ def _called(ctx: Context) -> dict[str, str]:
 
 def _side(ctx: Context, role: str, compiled: Action) -> Side:
     path = f"{role}/{MODULE}"
-    binaries = {f"{role}/{BINARIES}": compiled.output(BINARIES)} if gpu(ctx) else {}
+    binaries = {f"{role}/{BINARIES}": compiled.output(BINARIES)} if handed_on(ctx) else {}
     return Side(
         {
             "abi": "call",

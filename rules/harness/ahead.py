@@ -25,6 +25,11 @@ def gpu(ctx: Context) -> str:
     return "" if ctx.platform.name == "cpu" else ctx.platform.get("arch")
 
 
+def handed_on(ctx: Context) -> bool:
+    """Whether kernels can be compiled here for runners that have the device."""
+    return bool(gpu(ctx)) and ctx.platform_spec.ahead
+
+
 def ahead_inputs(ctx: Context, called: Mapping[str, Any]) -> Mapping[str, Artifact]:
     """The inputs of a gate that compiles ahead; ``called`` says what is called, in ``ahead.json``.
 

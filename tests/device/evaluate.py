@@ -25,6 +25,7 @@ import cheat_suite
 import counted
 import memory
 import models
+import originals
 import profilers
 import ranking
 import refusals
@@ -63,6 +64,7 @@ LIMITS = {
     "model": 560.0,
     "modelled": 300.0,
     "ordered": 300.0,
+    "originals": 560.0,
 }
 """The stages, in the order in which they need each other, and how many seconds each may take.
 
@@ -92,6 +94,8 @@ class Evaluation:
         self._counts: Path | None = options.analysis_counts
         self._variants: Path | None = options.variant_counts
         self._bundles: Sequence[Path] = [file.absolute() for file in options.bundle]
+        self._imports: Path | None = options.imports
+        self._gates: str = options.gates
         self._end: float = time.monotonic() + options.seconds
         self._lock = threading.Lock()
         self._made: Workplace | None = None
@@ -262,6 +266,15 @@ class Evaluation:
         """The same variants on the visible configs, whose times the model orders."""
         return ranking.measure(workplace, self._counted_variants(), whole=True)
 
+    def originals(self, workplace: Workplace) -> Any:
+        """Tasks of other benchmarks, each original against itself."""
+        if self._imports is None:
+            raise ValueError("give --imports, a workspace that has imported benchmarks")
+        originals.adopt(workplace, self._imports)
+        found = originals.judge(workplace, self._asked, self._gates)
+        print("\n".join(originals.table(found) or found["said"]))
+        return found
+
     def _counted_variants(self) -> dict[str, Any]:
         if self._variants is None:
             raise ValueError(
@@ -307,6 +320,8 @@ def main() -> int:
     parser.add_argument("--bundle", action="append", default=[], type=Path, help="to replay")
     parser.add_argument("--model", action="append", default=[], help="only the one of this name")
     parser.add_argument("--analysis_counts", type=Path, help="what counted.py has written")
+    parser.add_argument("--imports", type=Path, help="a workspace that has imported benchmarks")
+    parser.add_argument("--gates", default="", help="of imported tasks; all where none is given")
     options = parser.parse_intermixed_args()
     if unknown := [stage for stage in options.stages if stage not in LIMITS]:
         parser.error(f"stages are {', '.join(LIMITS)}; not {', '.join(unknown)}")
@@ -320,6 +335,7 @@ def main() -> int:
             "modelled": options.variant_counts,
             "ordered": options.variant_counts,
             "replay": options.bundle,
+            "originals": options.imports,
         }
         usual = [stage for stage in LIMITS if given.get(stage, True)]
         return _run(evaluation, options.stages or usual, out)

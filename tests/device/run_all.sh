@@ -5,8 +5,8 @@
 #
 # Writes OUT/<stage>.json as soon as a stage is done. Stages: machine, build, suite, bundle, replay,
 # side_by_side, cheats, extension, agreement, durations, memory, baselines, tuner, api, sanitize,
-# counters, refusals, roofline, analysis, model, modelled, ordered; each has a limit of its own, so
-# that one that hangs does not cost the others. The repository is copied first, and adopts the
+# counters, refusals, roofline, analysis, model, modelled, ordered, originals; each has a limit of its
+# own, so that one that hangs does not cost the others. The repository is copied first, and adopts the
 # compilers of the machine there. Several devices are all used. --task //tasks/... chooses tasks,
 # --seconds is for all stages together.
 #
@@ -20,6 +20,8 @@
 # chooses one model.
 # modelled and ordered need what tests/device/variant_counts.py DIR has written on any machine as
 # --variant_counts DIR; tests/device/ranking.py draws what it leaves.
+# originals judges the originals of --task @NAME//... against themselves, by --gates or all of them.
+# It needs a workspace where kabuild import has been run, as --imports DIR, and its checkouts.
 # HOST_COMPILER=g++ takes the machine's own compiler for the host, even if ziglang is installed: it
 # then only counts, for agents.
 # machine.json has the revision of the tree: what git says, or, where the tree is a plain archive,

@@ -7,7 +7,8 @@ from __future__ import annotations
 from itertools import count
 
 import pytest
-from judging_doubles import judge, side_of, steady
+import torch
+from judging_doubles import judge, side_of, softmax, steady
 
 
 def test_a_noisy_machine_is_not_the_candidates_fault(tmp_path):
@@ -44,6 +45,40 @@ def test_a_host_that_hiccups_is_read_until_it_is_quiet(tmp_path):
         for side in ("candidate", "baseline"):
             for process in samples["configs"][case["config"]][side]:
                 assert all(sample["wall_ns"] < 50_000_000 for sample in process)
+
+
+@pytest.mark.parametrize("baseline_too", [True, False])
+def test_a_call_of_the_candidate_alone_may_be_as_wrong_as_the_baseline_is_on_it(
+    tmp_path, baseline_too
+):
+    """Batches are read again on inputs that the baseline has not had."""
+    had, wrong = set(), set()
+
+    def off(y):
+        if y.dtype == torch.float32:  # by twice the tolerance
+            y += 2.0 * (1e-5 * y.square().mean().sqrt() + 1e-4 * y)
+
+    def baseline(x, y, **rest):
+        softmax(x, y, **rest)
+        had.add(key := x.numpy().tobytes())
+        if baseline_too and key in wrong:
+            off(y)
+
+    def candidate(x, y, **rest):
+        softmax(x, y, **rest)
+        if (key := x.numpy().tobytes()) not in had:
+            wrong.add(key)
+        if key in wrong:
+            off(y)
+
+    verdict, _, _ = judge(tmp_path, candidate, baseline, hiccups(), max_slots=1, readings=4)
+
+    assert wrong
+    if baseline_too:
+        assert verdict.outcome == "PASS", verdict.detail
+    else:
+        assert (verdict.outcome, verdict.reason) == ("FAIL", "WRONG_RESULT")
+        assert "in a timed call of f32 rows=8 cols=64" in verdict.detail
 
 
 def unexplained(waited):

@@ -17,7 +17,7 @@ from terms.perf import PerfPolicy  # isort: skip
 from truth import judge as judge_module  # isort: skip
 from truth import lazy_outputs  # isort: skip
 from truth.judge import Case, Judge  # isort: skip
-from truth.recent import PIECES, Recent  # isort: skip
+from truth.recent import Recent  # isort: skip
 
 ROWS, COLS = 4, 8
 EXACT_BYTES = ROWS * COLS * 8
@@ -53,7 +53,7 @@ def judging(tmp_path, monkeypatch):
 
 def test_equal_cases_are_drawn_once_while_their_memory_lasts(judging):
     judge, asked = judging
-    judge.remember(2 * PIECES * EXACT_BYTES)
+    judge.remember(2 * 3 * EXACT_BYTES)
     first = [judge.call(case(number)) for number in range(3)]
     again = [judge.call(case(number)) for number in range(3)]
 
@@ -65,7 +65,7 @@ def test_equal_cases_are_drawn_once_while_their_memory_lasts(judging):
 
 def test_other_rounds_and_sizes_have_other_inputs(judging):
     judge, _ = judging
-    judge.remember(2 * PIECES * EXACT_BYTES)
+    judge.remember(2 * 3 * EXACT_BYTES)
     one, other, larger = judge.call(case(0)), judge.call(case(1)), judge.call(case(0, rows=5))
 
     assert not torch.equal(one.inputs["x"], other.inputs["x"])
@@ -74,7 +74,7 @@ def test_other_rounds_and_sizes_have_other_inputs(judging):
 
 def test_large_calls_and_those_of_earlier_rounds_are_drawn_again(judging):
     judge, asked = judging
-    judge.remember(2 * PIECES * EXACT_BYTES - 2)  # too little for what is true of one call
+    judge.remember(2 * EXACT_BYTES - 2)  # too little for what is true of one call
     call, again = judge.call(case()), judge.call(case())
     assert again is call
     for which in (call, judge.call(case(1)), again):
@@ -107,7 +107,7 @@ def test_a_small_answer_does_not_keep_large_inputs(judging, monkeypatch):
     judge, _ = judging
     monkeypatch.setattr(judge.oracle, "expected", lambda *_: {"y": torch.ones(1).double()})
     monkeypatch.setattr(lazy_outputs, "_LARGE_BYTES", EXACT_BYTES // 2)
-    judge.remember(2 * PIECES * 8)
+    judge.remember(2 * 8)
     call = judge.call(case())
     inputs = weakref.ref(call.inputs["x"])
     assert call.expected["y"].numel() == 1
@@ -117,19 +117,28 @@ def test_a_small_answer_does_not_keep_large_inputs(judging, monkeypatch):
     assert inputs() is None
 
 
-def test_what_was_unused_for_longest_makes_room():
-    recent = Recent[str](PIECES * 4)
-    for key in range(PIECES):
-        recent.put(key, str(key), 4)
-    assert recent.get(0) == "0"
-    recent.put("new", "n", 4)
+def test_the_first_values_stay_where_not_all_fit():
+    recent = Recent[str](10)
+    for key, size in enumerate((4, 4, 4, 2, 1)):
+        recent.put(key, str(key), size)
+    recent.put(0, "again", 1)
 
-    assert [recent.get(key) for key in (0, 1, 2, "new")] == ["0", None, "2", "n"]
-    recent.put(2, "two", 2)
-    recent.put("newer", "n", 2)
-    assert [recent.get(key) for key in (2, 3)] == ["two", "3"]
+    assert [recent.get(key) for key in range(5)] == ["0", "1", None, "3", None]
     recent.clear()
-    assert recent.get("new") is None
+    recent.put(4, "four", 10)
+    assert [recent.get(key) for key in (0, 4)] == [None, "four"]
+
+
+def test_the_state_that_calls_share_takes_no_room_of_theirs(judging, monkeypatch):
+    judge, asked = judging
+    weight = torch.randn(1024, COLS)
+    monkeypatch.setattr(judge.oracle, "state", lambda *_: {"weight": weight})
+    judge.remember(2 * 3 * EXACT_BYTES)
+    for call in [judge.call(case(number % 3)) for number in range(6)]:
+        assert call.inputs["weight"] is weight
+        assert call.expected["y"].shape == (ROWS, COLS)
+
+    assert asked == {"inputs": 3, "expected": 3}
 
 
 def test_large_states_of_earlier_configs_are_dropped_and_drawn_again(judging, monkeypatch):

@@ -55,7 +55,8 @@ def turns(tmp_path):
         batches=lambda _: 1, among=lambda *_: calls, mixed=lambda _n, _c, mixed: mixed
     )
     meter = SimpleNamespace(draw=lambda *_: [], verify=lambda *_: None)
-    untimed = Untimed(asides, assessor, meter)
+    judge = SimpleNamespace(assessor=assessor, given_the_baseline=assessor.assess)
+    untimed = Untimed(asides, judge, meter)
 
     def run(side, kernel, beside=None):
         outputs = tuple({"y": kernel(call)} for call in calls)

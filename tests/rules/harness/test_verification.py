@@ -36,7 +36,12 @@ def parts(tmp_path):
         calls.append(Call(config, "default", drawn, oracle.expected(config, drawn)))
     right = [{"y": call.expected["y"].to(call.inputs["x"].dtype)} for call in calls]
     assert SPEC["signature"]["outputs"][0][0] == "y"
-    return Verifier(assessor), assessor, calls, right
+    return Verifier(judging(assessor)), assessor, calls, right
+
+
+def judging(assessor):
+    """A judge whose baseline is right on every call."""
+    return SimpleNamespace(assessor=assessor, given_the_baseline=assessor.assess)
 
 
 def judged(parts, outputs):
@@ -180,8 +185,8 @@ def test_a_task_with_a_check_of_its_own_has_no_measure_and_is_judged_by_that(tmp
     for value, reason in ((1.0, None), (-1.0, Reason.WRONG_RESULT)):
         found, beside = Verified(), Verified()
         outputs = [{"y": torch.full_like(drawn["x"], value)}]
-        Verifier(assessor).add(found, [call], outputs, whole=True)
-        Verifier(assessor).add(beside, [call], outputs, whole=False)
+        Verifier(judging(assessor)).add(found, [call], outputs, whole=True)
+        Verifier(judging(assessor)).add(beside, [call], outputs, whole=False)
         assert (found.finding.reason if found.finding else None) is reason
 
 

@@ -31,7 +31,7 @@ _ELEMENTS = {"hip": 4096, "torch": 4096, "python": 1024, "call": 4096}
 _EXTENTS = {"hip": 512, "torch": 512, "python": 64, "call": 512}
 _ELSEWHERE = (1 << 20, 1 << 16)
 _TOGETHER = 1 << 24  # elements of the largest tensor, over all calls made in one batch
-_REDUCED = 1 << 20
+_AS_IT_IS, _REDUCED = 1 << 22, 1 << 20  # elements of the largest tensor of a config
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Asides:
         self._draw = draw
         self._kinds: dict[str, Sequence[str]] = {}
         self._sizes: Sequence[_Size] = ()
-        self._verifier = Verifier(judge.assessor)
+        self._verifier = Verifier(judge)
 
     def prepare(self) -> None:
         """Choose values and sizes. Raises MachineFault and TaskFault."""
@@ -165,7 +165,7 @@ class Asides:
         found = {c.dtype: c for c in sorted(spec.configs, key=size, reverse=True)}
         ground = Ground.of(spec)
         return {
-            dtype: edges.reduced(config, ground, _REDUCED) if size(config) > _TOGETHER else config
+            dtype: edges.reduced(config, ground, _REDUCED) if size(config) > _AS_IT_IS else config
             for dtype, config in found.items()
         }
 

@@ -11,7 +11,7 @@ from gpu.driver import accelerator
 
 GIB = 1 << 30
 RESERVE = 2 * GIB  # contexts and libraries of the judge and of a runner, and rounding
-_KEPT = GIB
+_KEPT = 4 * GIB
 _KEPT_SHARE = 8
 
 
@@ -60,10 +60,9 @@ class Budget:
 
     def demand(self, config: str, needed: int) -> None:
         """Raise MachineFault if not even one call of a config fits."""
-        beside = RESERVE + self.kept_bytes
-        if needed > self.most_bytes - beside:
+        if needed > self.most_bytes - RESERVE:
             raise MachineFault(
-                f"DEVICE_MEMORY: {config} needs {_gib(needed + beside)} of the device; "
+                f"DEVICE_MEMORY: {config} needs {_gib(needed + RESERVE)} of the device; "
                 f"{_gib(self.free_bytes)} of {_gib(self.total_bytes)} are free, "
                 f"{_gib(self.most_bytes)} may be taken"
             )

@@ -71,12 +71,15 @@ class DeviceGate:
             config.name: Need.of(spec.signature, config, self._verifying[config.name])
             for config in spec.configs
         }
-        self._meter.large = frozenset(name for name, need in self._needs.items() if need.large)
+        room = self._budget.tensor_bytes
+        self._meter.large = frozenset(
+            name for name, need in self._needs.items() if need.large or need.least > room
+        )
         wishes = Wishes(
             policy.min_batch_ms * 1e6,
             COLD_FACTOR * session.cache_bytes(),
             policy.max_slots,
-            self._budget.tensor_bytes,
+            room,
             self._needs,
         )
         self._pilot = Pilot(self._meter, spec.signature, wishes)

@@ -56,7 +56,7 @@ class GatedMeter:
 
     Attributes:
         modes: by config, the mode in which the baseline is timed, if there are several.
-        large: the configs whose calls are too large to keep several.
+        large: the configs whose calls are too large to keep several, or any beside others.
         empties: the empty batches, whose times are subtracted.
         graphs: by config and side, ns per call with the launches recorded and run as one graph.
             They decide nothing.
@@ -79,8 +79,8 @@ class GatedMeter:
         self._samples = samples
         self._sides: dict[str, Side] = {}
         self._doubted: dict[SideName, int] = dict.fromkeys(SIDES, 0)
-        self._verifier = Verifier(judge.assessor)
-        self._untimed = Untimed(asides, judge.assessor, self)
+        self._verifier = Verifier(judge)
+        self._untimed = Untimed(asides, judge, self)
 
     def round(
         self, number: int, configs: Sequence[Config], planned: Planned
@@ -94,8 +94,9 @@ class GatedMeter:
         """
         order: Sequence[SideName] = ("baseline", "candidate")
         found: dict[str, dict[SideName, Taken]] = {config.name: {} for config in configs}
-        alternate = number % 2 and not self.large & found.keys()
-        self._judge.remember(self._budget.kept_bytes)  # rounds share no calls
+        large = self.large & found.keys()
+        alternate = number % 2 and not large
+        self._judge.remember(0 if large else self._budget.kept_bytes)  # rounds share no calls
         for side in order[::-1] if alternate else order:
             for group in self._groups(side, configs):
                 with self.running(side, group[0]) as runner:

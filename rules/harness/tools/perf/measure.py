@@ -71,7 +71,7 @@ class Meter:
         for side in order if number % 2 == 0 else order[::-1]:
             made[side] = self._process(side, number, plans, calls)
         for plan in plans:
-            verify(self._judge.assessor, plan, made["candidate"], made["baseline"])
+            verify(self._judge, plan, made["candidate"], made["baseline"])
             for side in order:
                 if warm := made[side].warm.get(plan.config.name):
                     self.warm.setdefault(plan.config.name, Series()).of(side).append(warm)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from base.program import Batch, CandidateFault
-from truth.assessment import Assessor, Call, Tensors
+from truth.assessment import Call, Tensors
+from truth.judge import Judge
 from truth.stage import name_of
 
 from perf.asides import Aside
@@ -56,18 +57,18 @@ class Process:
         )
 
 
-def verify(assessor: Assessor, plan: Plan, candidate: Process, baseline: Process) -> None:
+def verify(judge: Judge, plan: Plan, candidate: Process, baseline: Process) -> None:
     """Judge all outputs of the candidate, given the baseline's own error.
 
     Calls on unusual values are ignored if the baseline itself is wrong on them. Raises
     CandidateFault.
     """
-    name = plan.config.name
+    name, assessor = plan.config.name, judge.assessor
     slack: Mapping[str, float] = {}
     for call, outputs in baseline.ran[name]:
         slack = _larger(slack, assessor.excesses(call, outputs))
     for call, outputs in candidate.ran[name]:
-        _require(assessor, call, outputs, slack, "a timed call")
+        _require(judge, call, outputs, slack, "a timed call")
     beside = {id(call): outputs for call, outputs in baseline.odd.get(name, ())}
     for call, outputs in candidate.odd.get(name, ()):
         if not assessor.defined(call):
@@ -78,16 +79,16 @@ def verify(assessor: Assessor, plan: Plan, candidate: Process, baseline: Process
             if not assessor.assess(call, theirs, off).ok:
                 continue
             allowed = _larger(slack, off)
-        _require(assessor, call, outputs, allowed, "an untimed call in a timed batch")
+        _require(judge, call, outputs, allowed, "an untimed call in a timed batch")
     for aside, ran in candidate.after.get(name, ()):
         for call, outputs in zip(aside.calls, ran, strict=True):
-            _require(assessor, call, outputs, aside.slack, "an untimed call between timed batches")
+            _require(judge, call, outputs, aside.slack, "an untimed call between timed batches")
 
 
 def _require(
-    assessor: Assessor, call: Call, outputs: Tensors, slack: Mapping[str, float], what: str
+    judge: Judge, call: Call, outputs: Tensors, slack: Mapping[str, float], what: str
 ) -> None:
-    finding = assessor.assess(call, outputs, slack)
+    finding = judge.given_the_baseline(call, outputs, slack)
     if finding.reason is not None:
         detail = finding.detail or finding.reason.value
         where = name_of(call.config, call.distribution)

@@ -11,7 +11,8 @@ from typing import Protocol
 
 from base.program import Batch, CandidateFault, Config, Gated
 from terms.policy import DEFAULT
-from truth.assessment import Assessor, Call, Tensors
+from truth.assessment import Call, Tensors
+from truth.judge import Judge
 
 from perf.asides import Asides
 from perf.gate_samples import Odd, Taken
@@ -43,11 +44,12 @@ class Meter(Protocol):
 class Untimed:
     """Runs untimed batches and checks their results."""
 
-    def __init__(self, asides: Asides, assessor: Assessor, meter: Meter) -> None:
+    def __init__(self, asides: Asides, judge: Judge, meter: Meter) -> None:
         self._asides = asides
-        self._assessor = assessor
+        self._judge = judge
+        self._assessor = judge.assessor
         self._meter = meter
-        self._verifier = Verifier(assessor)
+        self._verifier = Verifier(judge)
 
     def place(self, turn: Turn) -> int:
         """The place of the untimed batch among the first batches."""
@@ -124,7 +126,7 @@ class Untimed:
         return off if self._assessor.assess(call, outputs, off).ok else None
 
     def _require(self, call: Call, outputs: Tensors, slack: Mapping[str, float], what: str) -> None:
-        finding = self._assessor.assess(call, outputs, slack)
+        finding = self._judge.given_the_baseline(call, outputs, slack)
         if finding.reason is not None:
             detail = finding.detail or finding.reason.value
             kind = "" if call.distribution == DEFAULT else f", {call.distribution}"

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 import torch
 from base.program import CandidateFault
-from truth.assessment import Assessor, Call, Tensors
+from truth.assessment import Call, Tensors
 from truth.finding import Finding
+from truth.judge import Judge
 from truth.lazy_outputs import bytes_of
 
 KEPT = 8
@@ -68,10 +69,11 @@ class Look:
 
 
 class Verifier:
-    """Verifies batches with one task's assessor."""
+    """Verifies batches of one task's calls."""
 
-    def __init__(self, assessor: Assessor) -> None:
-        self._assessor = assessor
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self._assessor = judge.assessor
 
     def add(
         self, verified: Verified, calls: Sequence[Call], outputs: Sequence[Tensors], *, whole: bool
@@ -102,12 +104,12 @@ class Verifier:
         """Raise CandidateFault if a candidate's calls are wrong, given the baseline's error."""
         finding = candidate.finding
         if finding is None:
-            found = [
-                self._assessor.assess(call, made, baseline.excess)
+            found = (
+                self._judge.given_the_baseline(call, made, baseline.excess)
                 for name, kept in candidate.worst.items()
                 for excess, call, made in kept
                 if excess > self._assessor.allowed(name, baseline.excess)
-            ]
+            )
             finding = next((each for each in found if not each.ok), None)
         if finding is not None and finding.reason is not None:
             detail = finding.detail or finding.reason.value

@@ -197,9 +197,10 @@ class Judge:
         self._answers.forget_large()
         inputs = self.inputs(case)
         if self._on_device:
-            answer = self._answers.to(case.config, inputs)
+            own_bytes = bytes_of(inputs) - bytes_of(self._state(case))  # calls share their state
+            answer = self._answers.to(case.config, inputs, own_bytes)
             call = Call(case.config, case.distribution, inputs, answer)
-            self._recent.put(case.key, call, bytes_of(inputs))
+            self._recent.put(case.key, call, own_bytes)
             return call
         expected = self.oracle.expected(case.config, inputs)
         return Call(case.config, case.distribution, inputs, expected)
@@ -209,10 +210,10 @@ class Judge:
         return self._answers.seconds.get(config.name, 0.0)
 
     def remember(self, most_bytes: int) -> None:
-        """Forget all calls; from now on, keep small ones that may be made again, and their outputs.
+        """Forget all calls; from now on, keep those that will be made again, and their outputs.
 
         They take at most ``most_bytes`` of the device. Both sides of a measurement get the same
-        calls. Drawing a small call and computing its true outputs takes longer than the call.
+        calls. Drawing a call and computing its true outputs takes longer than the call.
         """
         for recent in (self._recent, self._answers.recent):
             recent.clear()
@@ -339,6 +340,25 @@ class Judge:
         if isinstance(candidate, CandidateFault):
             return Judged(case, found, Finding.of(candidate), defined)
         return Judged(case, found, self.assessor.assess(call, candidate, excesses), defined)
+
+    def given_the_baseline(
+        self, call: Call, outputs: Tensors, slack: Mapping[str, float]
+    ) -> Finding:
+        """The finding on a candidate's call; ``slack`` has the baseline's error on other calls.
+
+        If that is too little, the baseline runs this very call, too: a candidate need not be more
+        exact than the baseline anywhere, and it alone has run what was read again or not shared.
+        """
+        found = self.assessor.assess(call, outputs, slack)
+        if found.reason is not Reason.WRONG_RESULT or not self.assessor.measures:
+            return found
+        theirs = self.baseline.run_each(call.config, [call.inputs])[0]
+        self.baseline.kill()
+        if isinstance(theirs, CandidateFault):
+            return found
+        own = self.assessor.excesses(call, theirs)
+        most = {name: max(error, slack.get(name, 0.0)) for name, error in own.items()}
+        return self.assessor.assess(call, outputs, most)
 
     def finish(self) -> None:
         """End all runners properly. Raises CandidateFault if the candidate ends badly."""

@@ -1,9 +1,9 @@
 """True outputs that are computed when they are needed.
 
 In double precision the outputs of all calls of a batch take several times the memory of the
-batch, which a device does not have. The latest are kept, as a judge goes from call to call. Small
-ones of small inputs, which they hold, are kept while they fit into a memory limit, as the other
-side may get the same inputs.
+batch, which a device may not have. The latest are kept, as a judge goes from call to call. Others
+are kept while they and their inputs, which they hold, fit into a memory limit, as the other side
+gets the same inputs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class LazyOutputs:
     """Computes answers of one oracle, and remembers the latest.
 
     Attributes:
-        recent: small answers of small inputs, by their ``LazyOutput``.
+        recent: answers, by their ``LazyOutput``.
         seconds: by config, the least time of the host that an answer took.
     """
 
@@ -34,9 +34,12 @@ class LazyOutputs:
         self._oracle = oracle
         self._latest: tuple[LazyOutput, Mapping[str, Tensor]] | None = None
 
-    def to(self, config: Config, inputs: Mapping[str, Tensor]) -> LazyOutput:
-        """The outputs for ``inputs``, to be computed later."""
-        return LazyOutput(self, config, inputs)
+    def to(self, config: Config, inputs: Mapping[str, Tensor], own_bytes: int) -> LazyOutput:
+        """The outputs for ``inputs``, to be computed later.
+
+        ``own_bytes`` of the inputs are held for this call alone.
+        """
+        return LazyOutput(self, config, inputs, own_bytes)
 
     def forget_large(self) -> None:
         """Drop the latest answer if it or its inputs, which it holds, are large."""
@@ -56,7 +59,7 @@ class LazyOutputs:
             found = self._oracle.expected(answer.config, answer.inputs)
             took = time.perf_counter() - began
             self.seconds[name] = min(took, self.seconds.get(name, took))
-            self.recent.put(answer, found, max(bytes_of(found), bytes_of(answer.inputs)))
+            self.recent.put(answer, found, max(bytes_of(found), answer.own_bytes))
         self._latest = (answer, found)
         return found
 
@@ -74,9 +77,16 @@ class LazyOutput(Mapping[str, Tensor]):
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def __init__(self, source: LazyOutputs, config: Config, inputs: Mapping[str, Tensor]) -> None:
+    def __init__(
+        self,
+        source: LazyOutputs,
+        config: Config,
+        inputs: Mapping[str, Tensor],
+        own_bytes: int,
+    ) -> None:
         self.config = config
         self.inputs = inputs
+        self.own_bytes = own_bytes
         self._source = source
 
     def __getitem__(self, name: str) -> Tensor:

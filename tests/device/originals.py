@@ -1,0 +1,90 @@
+"""Tasks of other benchmarks, judged on the device: each original against itself.
+
+What is given is a workspace that has imported them, with its checkouts. Its lock is taken as it is,
+so that no task is captured again. A run that is cut off has judged some tasks in full.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from workplace import Ran, Workplace
+
+_ALWAYS = ("verdict", "seconds")
+_WHY = ("reason", "summary")
+_FIGURES = ("candidate_ns", "baseline_ns", "speedup", "low", "high")
+
+
+def adopt(workplace: Workplace, workspace: Path) -> None:
+    """Have the copy know the repositories that ``workspace`` has imported."""
+    declared = tomllib.loads((workspace / "WORKSPACE.toml").read_text()).get("repository", [])
+    if not declared:
+        raise ValueError(f"{workspace}/WORKSPACE.toml has no [[repository]]: import one there")
+    shutil.copytree(workspace / "imports", workplace.root / "imports", dirs_exist_ok=True)
+    with (workplace.root / "WORKSPACE.toml").open("a") as own:
+        for repository in declared:
+            path = (workspace / repository["path"]).resolve()
+            own.write("\n[[repository]]\n")
+            for key, value in {**repository, "path": str(path)}.items():
+                own.write(f"{key} = {json.dumps(value)}\n")
+
+
+def judge(workplace: Workplace, tasks: Sequence[str], gates: str) -> dict[str, Any]:
+    """Judge the originals of ``tasks``; ``gates`` as for ``--gates``, empty for all."""
+    chosen = [f"--gates={gates}"] if gates else []
+    return found(workplace, workplace.test(*tasks, "--agent=none", *chosen))
+
+
+def found(workplace: Workplace, ran: Ran) -> dict[str, Any]:
+    """By task and gate, the verdicts; and what perf has measured."""
+    rows: dict[str, Any] = {}
+    for entry in ran.json["targets"]:
+        label = entry["task"].partition(":")[0]
+        row = rows.setdefault(label, {"gates": {}})
+        kept = _ALWAYS if _passes(entry) else _ALWAYS + _WHY
+        row["gates"][entry["gate"]] = {key: entry[key] for key in kept}
+        if entry["gate"] == "perf" and _passes(entry):
+            row.update(_measured(workplace, label))
+    return {
+        "seconds": round(ran.seconds, 2),
+        "exit_code": ran.code,
+        "said": ran.err.splitlines()[-20:],
+        "tasks": rows,
+    }
+
+
+def _measured(workplace: Workplace, label: str) -> dict[str, Any]:
+    target = f"{label}:{label.rpartition('/')[2]}.perf"
+    verdict, samples = (workplace.read(target, f"{name}.json") for name in ("verdict", "samples"))
+    cases = [_case(case) for case in verdict.get("cases", [])]
+    return {"configs": cases, "phases": samples.get("seconds", {})}
+
+
+def _case(case: Mapping[str, Any]) -> dict[str, Any]:
+    return {"config": case["config"], **{name: case[name] for name in _FIGURES}}
+
+
+def table(found: Mapping[str, Any]) -> list[str]:
+    """A line for each task: its gates with their seconds, its speedup, or why it fails."""
+    return [f"{label} {_line(row)}" for label, row in sorted(found["tasks"].items())]
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    gates = row["gates"]
+    passed = [f"{name} {gate['seconds']:.1f}" for name, gate in gates.items() if _passes(gate)]
+    speedups = [f"{case['speedup']:.3f}x" for case in row.get("configs", [])]
+    wrong = [
+        f"{name} {gate['verdict']} {gate['reason']}: {gate['summary']:.200}"
+        for name, gate in gates.items()
+        if not _passes(gate)
+    ]
+    return ", ".join(passed + speedups[:1] + wrong[:1])
+
+
+def _passes(gate: Mapping[str, Any]) -> bool:
+    return bool(gate["verdict"] == "PASS")

@@ -301,3 +301,17 @@ def test_non_finite_inputs_tell_a_kernel_that_drops_them(tmp_path):
 def test_non_finite_is_tried_only_on_request():
     assert "non_finite" not in DISTRIBUTIONS
     assert "non_finite" in distributions.ON_REQUEST
+
+
+@pytest.mark.parametrize("columns", [3, 64, 1000, 5000])
+def test_large_inputs_are_ordered_by_some_of_their_values(columns, monkeypatch):
+    x = torch.randn(4, columns, generator=torch.Generator().manual_seed(1))
+    monkeypatch.setattr(distributions, "_LARGE", x.numel() // 2)
+    made = distributions.apply("ordered", {"x": x}, torch.Generator())["x"]
+
+    assert made.shape == x.shape
+    for row, (rises, of) in enumerate(zip(made, x, strict=True)):
+        upwards = rises.flip(0) if row % 2 else rises
+        assert torch.equal(upwards, upwards.sort().values)
+        assert set(rises.tolist()) <= set(of.tolist())
+        assert len(rises.unique()) >= min(columns, 16)

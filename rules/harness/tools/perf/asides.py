@@ -76,7 +76,7 @@ class Asides:
         stream = Stream("asides", self._draw)
         try:
             right = {
-                dtype: [call.distribution for call, _ in self._found(config, KINDS)]
+                dtype: self._preferred(list(self._found(config, KINDS)))
                 for dtype, config in self._smallest().items()
             }
             for config in self._spec.configs:
@@ -168,6 +168,19 @@ class Asides:
             dtype: edges.reduced(config, ground, _REDUCED) if size(config) > _AS_IT_IS else config
             for dtype, config in found.items()
         }
+
+    def _preferred(self, found: Sequence[tuple[Call, Mapping[str, float]]]) -> list[str]:
+        """The distributions where the baseline's own error is allowed as it is, if they suffice.
+
+        On the others, which are ill-conditioned, every call costs further runs of the oracle.
+        """
+        allowed = self._judge.assessor.allowed
+        plain = [
+            call.distribution
+            for call, off in found
+            if all(error <= allowed(name, off) for name, error in off.items())
+        ]
+        return plain if len(plain) >= LEAST else [call.distribution for call, _ in found]
 
     def _other_sizes(self) -> list[Config]:
         """Small configs at the edges of the space, different in every judging."""

@@ -45,8 +45,8 @@ def test_a_batch_is_as_long_as_time_caches_and_memory_want(call_ns, changes, slo
     assert wishes(**changes).slots(SIGNATURE, CONFIG, call_ns) == slots
 
 
-@pytest.mark.parametrize(("seconds", "slots"), [(0.001, 100), (0.1, 20), (3.0, 1)])
-def test_a_batch_of_slow_answers_has_few_calls(seconds, slots):
+@pytest.mark.parametrize(("seconds", "slots"), [(0.001, 100), (0.012, 20), (3.0, 1)])
+def test_a_batch_of_calls_that_take_the_host_long_has_few(seconds, slots):
     assert wishes().slots(SIGNATURE, CONFIG, 5_000.0, seconds) == slots
 
 

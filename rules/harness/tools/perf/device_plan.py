@@ -17,8 +17,11 @@ DELIVERED_BYTES = 1 << 30
 """The most input bytes of a batch, unless a single call has more. They are delivered within one
 slice of the device's time, in which no runner can see them arrive."""
 
-VERIFYING_SECONDS = 2.0
-"""How long the true outputs of one batch may take: a script may compute them in Python's loops."""
+HOST_SECONDS = 0.25
+"""How long the host may take for the inputs and true outputs of one batch.
+
+A script may compute them in Python's loops.
+"""
 
 _BESIDE, _LEAST_BESIDE = 4, 2  # copies of the outputs: what an eager program has in between
 
@@ -80,11 +83,11 @@ class Wishes:
     needs: Mapping[str, Need] = field(default_factory=dict, hash=False)
 
     def slots(
-        self, signature: Signature, config: Config, call_ns: float, answer_seconds: float = 0.0
+        self, signature: Signature, config: Config, call_ns: float, host_seconds: float = 0.0
     ) -> int:
         """The slots for calls of this duration; at least 1.
 
-        ``answer_seconds`` is the host's time for the true outputs of one call.
+        ``host_seconds`` is the host's time for the inputs and the true outputs of one call.
         """
         need = self.needs[config.name]
         touched = plausibility.traffic(signature, config) or 1
@@ -94,7 +97,7 @@ class Wishes:
             self.most_slots,
             (self.tensor_bytes - need.fixed) // max(need.slot, 1),
             DELIVERED_BYTES // delivered,
-            VERIFYING_SECONDS / max(answer_seconds, 1e-9),
+            HOST_SECONDS / max(host_seconds, 1e-9),
         )
         return max(1, min(math.ceil(wanted), int(most)))
 

@@ -272,9 +272,9 @@ class GatedMeter:
         )
         return self.empties.less(side, sample)
 
-    def answer_seconds(self, config: Config) -> float:
-        """The host's time for the true outputs of one call, once some were asked for."""
-        return self._judge.answer_seconds(config)
+    def host_seconds(self, config: Config) -> float:
+        """The host's time to draw one call and its true outputs, once some were asked for."""
+        return self._judge.host_seconds(config)
 
     def calibrate_first(self, side: SideName, runner: Held) -> None:
         """``calibrate`` if this side has no empty batches yet."""

@@ -35,7 +35,7 @@ class Pilot:
     def plan(self, side: SideName, runner: Held, config: Config) -> SidePlan:
         """The plan: the wanted number of calls, if all of them can wait behind the gate."""
         seen = self.look(side, runner, config)
-        seconds = self._meter.answer_seconds(config)
+        seconds = self._meter.host_seconds(config)
         wanted = self._wishes.slots(self._signature, config, seen.call_ns, seconds)
         if seen.clock == HOST_CLOCK or wanted <= seen.slots:
             return SidePlan(seen.call_ns, wanted, seen.clock)

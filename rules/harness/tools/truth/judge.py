@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -123,6 +124,7 @@ class Judge:
         self.assessor = assessor
         self.oracle = oracle
         self._answers = LazyOutputs(oracle)
+        self._draw_seconds: dict[str, float] = {}
         self._recent: Recent[Call] = Recent()
         self._on_device = on_device
         self._updates = updates
@@ -195,7 +197,10 @@ class Judge:
         if (known := self._recent.get(case.key)) is not None:
             return known
         self._answers.forget_large()
+        began, name = time.perf_counter(), case.config.name
         inputs = self.inputs(case)
+        took = time.perf_counter() - began
+        self._draw_seconds[name] = min(took, self._draw_seconds.get(name, took))
         if self._on_device:
             own_bytes = bytes_of(inputs) - bytes_of(self._state(case))  # calls share their state
             answer = self._answers.to(case.config, inputs, own_bytes)
@@ -205,9 +210,10 @@ class Judge:
         expected = self.oracle.expected(case.config, inputs)
         return Call(case.config, case.distribution, inputs, expected)
 
-    def answer_seconds(self, config: Config) -> float:
-        """The host's time for the true outputs of one call, on a device; 0 if none were asked."""
-        return self._answers.seconds.get(config.name, 0.0)
+    def host_seconds(self, config: Config) -> float:
+        """The least time of the host to draw a call, and for its true outputs, on a device."""
+        name = config.name
+        return self._draw_seconds.get(name, 0.0) + self._answers.seconds.get(name, 0.0)
 
     def remember(self, most_bytes: int) -> None:
         """Forget all calls; from now on, keep those that will be made again, and their outputs.

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import random
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from imported.boundary import Arguments, LeftOutError, declared, integers_of, returned
 from imported.precision import doubled, excess
+from imported.seeding import seed_all
 from imported.shape_space import INTEGERS, Shapes, Space
 
 LONGEST = 20.0
@@ -75,9 +74,7 @@ def under_seed(generator: torch.Generator, draw: Callable[[], T]) -> T:
     device = generator.device
     seed = int(torch.randint(0, 2**31 - 1, (1,), generator=generator, device=device))
     with torch.random.fork_rng([device] if device.type == "cuda" else []), device:
-        torch.manual_seed(seed)
-        random.seed(seed)
-        np.random.seed(seed)
+        seed_all(seed)
         return draw()
 
 

@@ -19,7 +19,8 @@ from imported.boundary import returned
 from imported.functions import Values, listen, result_name, tensors
 from imported.original_code import definitions, on
 from imported.original_functions import Answer, cloned
-from imported.script_setting import salted, seed_all
+from imported.script_setting import salted
+from imported.seeding import seed_all
 
 _CHECK, _INPUTS, _INIT = "correctness_check", "get_inputs", "get_init_inputs"
 _BUILDERS = ("load_modu_obj", "load_func_obj")

@@ -20,9 +20,10 @@ from imported.devices import ZeroedMemory, instead_of_cuda
 from imported.functions import placed, sized, tensors
 from imported.modules import first_line
 from imported.original_functions import Answer, cloned
-from imported.script_setting import as_on_a_gpu, salted, seed_all
+from imported.script_setting import as_on_a_gpu, salted
 from imported.script_stage import DoneError
 from imported.scripts import Script
+from imported.seeding import seed_all
 
 Told = Mapping[str, Any]
 Function = Callable[..., Any]

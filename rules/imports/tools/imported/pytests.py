@@ -26,7 +26,7 @@ from imported.script_declared import Told
 from imported.script_setting import Idle, no_launch
 from imported.script_stage import Stage
 from imported.script_tier import learn
-from imported.scripts import REFERENCE, Script, prepare
+from imported.scripts import REFERENCE, Script, compiled, prepare
 
 UNTIL = "#" * 100
 """The beginning of the line that divides a file; all of the line is ``#``."""
@@ -100,7 +100,7 @@ class Tests(Script):
         with (
             self._beside()
         ):  # a kernel's text is read from the whole file, whose lines are the same
-            exec(compile(self._parts()[0], self.source, "exec"), vars(module))  # noqa: S102 - the task's own code
+            exec(compiled(self._parts()[0], self.source), vars(module))  # noqa: S102 - the task's own code
         return module
 
     def _tests(self) -> dict[str, list[dict[str, Any]]]:
@@ -149,9 +149,9 @@ class Tests(Script):
         with self._beside(), ExitStack() as stack:
             for name in ("jit", "autotune", "heuristics"):
                 stack.enter_context(mock.patch.object(triton, name, no_launch))
-            exec(compile(above, self.source, "exec"), names)  # noqa: S102 - the task's own code
+            exec(compiled(above, self.source), names)  # noqa: S102 - the task's own code
             between(names)
-            exec(compile(below, self.source, "exec"), names)  # noqa: S102 - the task's own code
+            exec(compiled(below, self.source), names)  # noqa: S102 - the task's own code
         return names
 
     def _parts(self) -> tuple[str, str]:

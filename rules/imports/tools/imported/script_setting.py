@@ -12,6 +12,8 @@ from unittest import mock
 import numpy as np
 import torch
 
+from imported.seeding import seed_torch
+
 
 def no_launch(function: Any = None, *_: Any, **__: Any) -> Any:
     """In the place of ``triton.jit`` and what wraps it: a kernel whose launches do nothing."""
@@ -34,22 +36,14 @@ class Idle:
         """A call by the host, as of a device function."""
 
 
-def seed_all(seed: int) -> None:
-    """Seed all global generators."""
-    torch.manual_seed(seed)
-    random.seed(seed)
-    np.random.seed(seed)
-
-
 @contextlib.contextmanager
 def salted() -> Iterator[None]:
     """Seeds that the script sets are mixed with that of the global generator."""
     salt = torch.initial_seed() % 2**31
-    plain, numbers, arrays = torch.manual_seed, random.seed, np.random.seed
-    states = np.random.RandomState
+    numbers, arrays, states = random.seed, np.random.seed, np.random.RandomState
 
     def seed(value: int = 0) -> Any:
-        return plain(value ^ salt)
+        return seed_torch(value ^ salt)
 
     with (
         mock.patch.object(torch, "manual_seed", seed),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -12,6 +13,9 @@ from torch import Tensor
 
 from imported.functions import Values, tensors
 from imported.modules import first_line
+
+_KEPT_ELEMENTS = 1 << 20
+"""Of a filler that is made once for all calls."""
 
 Matches = dict[str, dict[str, str]]
 Births = dict[str, tuple[int, int]]
@@ -208,12 +212,12 @@ class Stage:
     def _filled(self, result: Any, found: Mapping[str, Tensor]) -> Any:
         """The module's result, and arguments that it changes, with contents that are recognised."""
         for path in self.updates:
-            self.fillers[path] = _filler(found[path], len(self.fillers))
+            self.fillers[path] = _filler(found[path], len(self.fillers), exact=self.exact)
             _put(found[path], self.fillers[path], exact=True)
         named = results(result)
         fresh = [n for n, t in named.items() if not any(t is u for u in found.values())]
         for path in fresh:
-            self.fillers[path] = _filler(named[path], len(self.fillers))
+            self.fillers[path] = _filler(named[path], len(self.fillers), exact=self.exact)
             named[path].data = self.fillers[path].clone()
         self.seen.result = result
         self.inside = False
@@ -306,16 +310,25 @@ def copied(value: Any) -> Any:
     return value
 
 
-def _filler(like: Tensor, number: int) -> Tensor:
+def _filler(like: Tensor, number: int, *, exact: bool) -> Tensor:
     """Small integers, which no cast rounds, and other ones for each ``number`` below 7."""
-    generator = torch.Generator(like.device).manual_seed(8 * like.numel() + number)
-    truth = like.dtype is torch.bool
-    drawn = torch.randint(
-        0, 2 if truth else 16, like.shape, generator=generator, device=like.device
-    )
-    return (drawn if truth else drawn + 16 * (number % 7)).to(like.dtype)
+    made = _integers if like.numel() > _KEPT_ELEMENTS else _kept_integers
+    return made(like.shape, like.dtype, like.device, number, exact=exact)
+
+
+def _integers(
+    shape: torch.Size, dtype: torch.dtype, device: torch.device, number: int, *, exact: bool
+) -> Tensor:
+    del exact  # what watches PyTorch's functions then turns ``dtype`` into doubles
+    generator = torch.Generator(device).manual_seed(8 * shape.numel() + number)
+    truth = dtype is torch.bool
+    drawn = torch.randint(0, 2 if truth else 16, shape, generator=generator, device=device)
+    return (drawn if truth else drawn + 16 * (number % 7)).to(dtype)
+
+
+_kept_integers = lru_cache(maxsize=8)(_integers)
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
     with torch._C.DisableTorchFunction():  # noqa: SLF001 - it has no other name
-        return bool((one.double().cpu() == other.double().cpu()).all())
+        return bool((one.double() == other.to(one.device).double()).all())

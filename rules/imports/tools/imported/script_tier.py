@@ -21,10 +21,11 @@ from imported.functions import placed, tensors
 from imported.modules import first_line, identical
 from imported.script_declared import Told, declaration, floats_of, shapes_of
 from imported.script_results import close
-from imported.script_setting import seed_all, tensors_on_a_gpu
+from imported.script_setting import tensors_on_a_gpu
 from imported.script_stage import Seen, results
 from imported.script_tasks import Learning
 from imported.scripts import AGAIN, Script
+from imported.seeding import seed_all
 
 TIER = "script"
 

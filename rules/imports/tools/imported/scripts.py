@@ -104,7 +104,8 @@ class Script:
                 seen.error = self._checked(names, sizes)
             except DoneError:
                 seen.error = AGAIN
-        seen.matches = stage.matched()
+        if given is None and replies is None:
+            seen.matches = stage.matched()
         return seen
 
     def module(self, *, run: bool, device: str = "cpu") -> types.ModuleType:
@@ -124,7 +125,7 @@ class Script:
         with contextlib.ExitStack() as stack:
             for name in ("jit", "autotune", "heuristics"):
                 stack.enter_context(mock.patch.object(triton, name, no_launch))
-            exec(_compiled(self.source.read_text(), self.source), vars(module))  # noqa: S102 - the task's own code
+            exec(compiled(self.source.read_text(), self.source), vars(module))  # noqa: S102 - the task's own code
         return module
 
     def said(self, sizes: Mapping[str, int], module: Any) -> str:
@@ -153,7 +154,7 @@ class Script:
         names: dict[str, Any] = {"__name__": "imported_task", "__file__": str(self.runner)}
         here = Path.cwd()
         try:
-            exec(_compiled(self.runner.read_text(), self.runner), names)  # noqa: S102 - the task's own code
+            exec(compiled(self.runner.read_text(), self.runner), names)  # noqa: S102 - the task's own code
         finally:
             os.chdir(here)
         return names
@@ -189,7 +190,7 @@ class Script:
 
 
 @lru_cache(maxsize=16)
-def _compiled(text: str, path: Path) -> types.CodeType:
+def compiled(text: str, path: Path) -> types.CodeType:
     """The code of a file, which is run once for each observation."""
     return compile(text, path, "exec")
 

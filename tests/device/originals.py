@@ -2,19 +2,33 @@
 
 What is given is a workspace that has imported them, with its checkouts. Its lock is taken as it is,
 so that no task is captured again. A run that is cut off has judged some tasks in full.
+
+The directory ``originals`` keeps what runs on several machines have left. A task counts once two
+of them agree; this prints, of the labels that are read, those that do not count yet:
+
+    kabuild query @kernelbench//level1/... | python tests/device/originals.py
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import sys
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from description import describe
 from workplace import Ran, Workplace
 
+KEPT = Path(__file__).parent / "originals"
+ENOUGH = 2
+"""The machines on which a task has to have passed."""
+
+_LAST = "score"
+_UNKNOWN = "CANCELLED"
 _ALWAYS = ("verdict", "seconds")
 _WHY = ("reason", "summary")
 _FIGURES = ("candidate_ns", "baseline_ns", "speedup", "low", "high")
@@ -44,6 +58,8 @@ def found(workplace: Workplace, ran: Ran) -> dict[str, Any]:
     """By task and gate, the verdicts; and what perf has measured."""
     rows: dict[str, Any] = {}
     for entry in ran.json["targets"]:
+        if entry["verdict"] == _UNKNOWN:
+            continue
         label = entry["task"].partition(":")[0]
         row = rows.setdefault(label, {"gates": {}})
         kept = _ALWAYS if _passes(entry) else _ALWAYS + _WHY
@@ -51,6 +67,7 @@ def found(workplace: Workplace, ran: Ran) -> dict[str, Any]:
         if entry["gate"] == "perf" and _passes(entry):
             row.update(_measured(workplace, label))
     return {
+        "machine": describe(),
         "seconds": round(ran.seconds, 2),
         "exit_code": ran.code,
         "said": ran.err.splitlines()[-20:],
@@ -88,3 +105,30 @@ def _line(row: Mapping[str, Any]) -> str:
 
 def _passes(gate: Mapping[str, Any]) -> bool:
     return bool(gate["verdict"] == "PASS")
+
+
+def passed(runs: Sequence[Mapping[str, Any]]) -> Counter[str]:
+    """On how many machines each task has passed all gates."""
+    return Counter(
+        label
+        for run in runs
+        for label, row in run["tasks"].items()
+        if _passes(row["gates"].get(_LAST, {"verdict": ""}))
+    )
+
+
+def left(labels: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The tasks that have not passed on enough machines, those that passed nowhere first."""
+    known = passed(runs)
+    found = {label.partition(":")[0] for label in labels}
+    return sorted((one for one in found if known[one] < ENOUGH), key=lambda one: (known[one], one))
+
+
+def main() -> None:
+    """Print the tasks that do not count yet."""
+    runs = [json.loads(file.read_bytes()) for file in sorted(KEPT.glob("*.json"))]
+    print("\n".join(left(sys.stdin.read().split(), runs)))
+
+
+if __name__ == "__main__":
+    main()

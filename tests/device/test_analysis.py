@@ -320,6 +320,7 @@ def test_tasks_are_declared_for_all_kernels(tmp_path: Path) -> None:
         ("modelled", "--variant_counts, a directory"),
         ("ordered", "--variant_counts, a directory"),
         ("replay", "--bundle, a file"),
+        ("originals", "--imports, a workspace"),
     ],
 )
 def test_the_stage_says_what_it_needs(tmp_path: Path, stage: str, what: str) -> None:
@@ -333,6 +334,8 @@ def test_the_stage_says_what_it_needs(tmp_path: Path, stage: str, what: str) -> 
         seconds=1.0,
         analysis_counts=None,
         variant_counts=None,
+        imports=None,
+        gates="",
     )
     run = getattr(Evaluation(tmp_path, tmp_path, options), stage)
 

@@ -7,13 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kabuild.rule import (
-    VERDICT_FILE,
     Action,
     Artifact,
     AttributeProblem,
     Context,
-    Limits,
-    Name,
     Rule,
     Source,
     attr,
@@ -21,11 +18,10 @@ from kabuild.rule import (
 )
 
 from ..harness.admission import declare_admission, expert_kernel
-from ..harness.ahead import BINARIES, LIMITS, ahead_inputs, handed_on
+from ..harness.ahead import ahead_inputs, handed_on
 from ..harness.calls import Call, read_call
 from ..harness.gates import (
     GATES,
-    PRELOAD,
     PYTHON,
     PYTHON_TOOLCHAIN,
     SCRIPT_TIER,
@@ -37,15 +33,14 @@ from ..harness.gates import (
 )
 from ..harness.hip import check_kernel_suffix
 from ..harness.judge_files import AHEAD_CALL_FILES, TOOLS, verdict_files
+from ..harness.modules import MODULE, compile_module, side_of_module
 from ..harness.names import check_name
 from ..harness.proof import PROOF, declare_proof
 from ..harness.signature import read_signature
-from ..harness.solution import NO_SOLUTION, Bench, Compiling, declare_solution, trials
+from ..harness.solution import Bench, Compiling, declare_solution, trials
 from ..harness.task import SUBTARGETS, TASK_ATTRS, check_task
 from ..harness.terms import gates
 
-MODULE = "kernel.py"
-LINES = "kernel.lines.json"
 ADAPTER = "task/adapter.py"
 MODULES = "task/modules"
 AHEAD = ("ahead.py", "ahead_platform.py", "ahead_run.py", "ahead_stand_in.py")
@@ -116,29 +111,8 @@ def _declare_member(ctx: Context) -> Artifact:
 def _declare_compile(
     ctx: Context, part: str, kernel: Artifact, *, requires: tuple[Action, ...] = ()
 ) -> Action:
-    """The module without comments and formatting, so that these change nothing further on.
-
-    For a GPU also its Triton kernels, compiled, so that runners need not compile them again.
-    """
-    is_gate = part == gates.COMPILE
-    declare = ctx.gate if is_gate else ctx.action
-    compiling = _compiling(ctx)
-    made = (MODULE, LINES, BINARIES) if handed_on(ctx) else (MODULE, LINES)
-    return declare(
-        part,
-        argv=compiling.argv,
-        inputs={**compiling.inputs, f"candidate/{kernel_name(ctx)}": kernel},
-        outputs=made if is_gate else (VERDICT_FILE, *made),
-        mnemonic="Compile",
-        toolchains=compiling.toolchains,
-        platform=portable(ctx.platform),
-        limits=LIMITS if handed_on(ctx) else Limits(),
-        preload=PRELOAD if handed_on(ctx) else (),
-        nestable=handed_on(ctx),
-        names=(Name(kernel_name(ctx), kernel),),
-        advice=NO_SOLUTION,
-        requires=requires,
-    )
+    ahead = handed_on(ctx)
+    return compile_module(ctx, part, kernel, _compiling(ctx), ahead=ahead, requires=requires)
 
 
 def _compiling(ctx: Context) -> Compiling:
@@ -190,19 +164,9 @@ def _called(ctx: Context) -> dict[str, str]:
 
 
 def _side(ctx: Context, role: str, compiled: Action) -> Side:
-    path = f"{role}/{MODULE}"
-    binaries = {f"{role}/{BINARIES}": compiled.output(BINARIES)} if handed_on(ctx) else {}
-    return Side(
-        {
-            "abi": "call",
-            "path": path,
-            "entry": boundary_json(ctx.attrs)["names"][0],
-            **_called(ctx),
-            **({"binaries": next(iter(binaries))} if binaries else {}),
-        },
-        {path: compiled.output(MODULE), **binaries},
-        tuple(Name(MODULE, name.file, compiled.output(LINES)) for name in compiled.names),
-    )
+    entry = boundary_json(ctx.attrs)["names"][0]
+    program = {"abi": "call", "entry": entry, **_called(ctx)}
+    return side_of_module(role, program, compiled, ahead=handed_on(ctx))
 
 
 def _check(attrs: Mapping[str, Any]) -> None:

@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 from kabuild.rule import (
-    VERDICT_FILE,
     Action,
     Artifact,
     Context,
-    Limits,
-    Name,
     Rule,
     attr,
 )
 
 from ..harness.admission import declare_admission, expert_kernel
-from ..harness.ahead import BINARIES, LIMITS, ahead_inputs, gpu
+from ..harness.ahead import ahead_inputs, gpu
 from ..harness.analyze import ANALYZE, declare_analyze_interpreted
 from ..harness.counters import COUNTERS, declare_counters
 from ..harness.gates import (
     GATES,
-    PRELOAD,
     PYTHON,
     PYTHON_TOOLCHAIN,
     Runtime,
     Side,
     declare_judging,
     kernel_name,
-    portable,
 )
 from ..harness.hip import check_kernel_suffix, launch_filter_file
 from ..harness.judge_files import verdict_files
+from ..harness.modules import LINES, MODULE, compile_module, side_of_module
 from ..harness.providers import LaunchFilterInfo
 from ..harness.signature import read_signature
 from ..harness.solution import (
-    NO_SOLUTION,
     Bench,
     Compiling,
     Counted,
@@ -44,8 +39,6 @@ from ..harness.solution import (
 from ..harness.task import SUBTARGETS, TASK_ATTRS, check_task
 from ..harness.terms import gates
 
-MODULE = "kernel.py"
-LINES = "kernel.lines.json"
 INTERPRETED_ELEMENTS = 4096
 
 
@@ -75,29 +68,8 @@ def implement(ctx: Context) -> None:
 def _declare_compile(
     ctx: Context, part: str, kernel: Artifact, *, requires: tuple[Action, ...] = ()
 ) -> Action:
-    """The module without comments and formatting, so that these change nothing further on.
-
-    For a GPU also its compiled kernels, so that runners need not compile them again.
-    """
-    is_gate = part == gates.COMPILE
-    declare = ctx.gate if is_gate else ctx.action
-    compiling = _compiling(ctx)
-    made = (MODULE, LINES, BINARIES) if gpu(ctx) else (MODULE, LINES)
-    return declare(
-        part,
-        argv=compiling.argv,
-        inputs={**compiling.inputs, f"candidate/{kernel_name(ctx)}": kernel},
-        outputs=made if is_gate else (VERDICT_FILE, *made),
-        mnemonic="Compile",
-        toolchains=compiling.toolchains,
-        platform=portable(ctx.platform),
-        limits=LIMITS if gpu(ctx) else Limits(),
-        preload=PRELOAD if gpu(ctx) else (),
-        nestable=bool(gpu(ctx)),
-        names=(Name(kernel_name(ctx), kernel),),
-        advice=NO_SOLUTION,
-        requires=requires,
-    )
+    ahead = bool(gpu(ctx))
+    return compile_module(ctx, part, kernel, _compiling(ctx), ahead=ahead, requires=requires)
 
 
 def _runtime(ctx: Context) -> Runtime:
@@ -144,17 +116,8 @@ def _reading(ctx: Context) -> Compiling:
 
 
 def _side(ctx: Context, role: str, compiled: Action) -> Side:
-    path = f"{role}/{MODULE}"
-    program = {"abi": "python", "path": path, "entry": ctx.attrs["entry"]}
-    files = {path: compiled.output(MODULE)}
-    if gpu(ctx):
-        program["binaries"] = f"{role}/{BINARIES}"
-        files[program["binaries"]] = compiled.output(BINARIES)
-    return Side(
-        program,
-        files,
-        tuple(Name(MODULE, name.file, compiled.output(LINES)) for name in compiled.names),
-    )
+    program = {"abi": "python", "entry": ctx.attrs["entry"]}
+    return side_of_module(role, program, compiled, ahead=bool(gpu(ctx)))
 
 
 RULE = Rule(

@@ -1,7 +1,8 @@
 """Tasks of other benchmarks, judged on the device: each original against itself.
 
 What is given is a workspace that has imported them, with its checkouts. Its lock is taken as it is,
-so that no task is captured again. A run that is cut off has judged some tasks in full.
+so that no task is captured again. A run that is cut off has judged some tasks in full. Tasks are
+labels or patterns; ``@kernelbench//level1/19_ReLU:19_ReLU.proof`` proves one instead.
 
 The directory ``originals`` keeps what runs on several machines have left. A task counts once two
 of them agree; this prints, of the labels that are read, those that do not count yet:
@@ -66,6 +67,8 @@ def found(workplace: Workplace, ran: Ran) -> dict[str, Any]:
         row["gates"][entry["gate"]] = {key: entry[key] for key in kept}
         if entry["gate"] == "perf" and _passes(entry):
             row.update(_measured(workplace, label))
+        if entry["gate"] == "proof":
+            row["findings"] = _read(workplace, label, "proof").get("findings", [])
     return {
         "machine": describe(),
         "seconds": round(ran.seconds, 2),
@@ -76,10 +79,16 @@ def found(workplace: Workplace, ran: Ran) -> dict[str, Any]:
 
 
 def _measured(workplace: Workplace, label: str) -> dict[str, Any]:
-    target = f"{label}:{label.rpartition('/')[2]}.perf"
-    verdict, samples = (workplace.read(target, f"{name}.json") for name in ("verdict", "samples"))
+    verdict = _read(workplace, label, "perf")
+    samples = _read(workplace, label, "perf", "samples.json")
     cases = [_case(case) for case in verdict.get("cases", [])]
     return {"configs": cases, "phases": samples.get("seconds", {})}
+
+
+def _read(
+    workplace: Workplace, label: str, gate: str, file: str = "verdict.json"
+) -> Mapping[str, Any]:
+    return workplace.read(f"{label}:{label.rpartition('/')[2]}.{gate}", file)
 
 
 def _case(case: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,12 +104,13 @@ def _line(row: Mapping[str, Any]) -> str:
     gates = row["gates"]
     passed = [f"{name} {gate['seconds']:.1f}" for name, gate in gates.items() if _passes(gate)]
     speedups = [f"{case['speedup']:.3f}x" for case in row.get("configs", [])]
+    kinds = [finding["kind"] for finding in row.get("findings", [])]
     wrong = [
         f"{name} {gate['verdict']} {gate['reason']}: {gate['summary']:.200}"
         for name, gate in gates.items()
         if not _passes(gate)
     ]
-    return ", ".join(passed + speedups[:1] + wrong[:1])
+    return ", ".join(passed + speedups[:1] + kinds + wrong[:1])
 
 
 def _passes(gate: Mapping[str, Any]) -> bool:

@@ -20,7 +20,8 @@
 # chooses one model.
 # modelled and ordered need what tests/device/variant_counts.py DIR has written on any machine as
 # --variant_counts DIR; tests/device/ranking.py draws what it leaves.
-# originals judges the originals of --task @NAME//... against themselves, by --gates or all of them.
+# originals judges the originals of --task @NAME//... against themselves, by --gates or all of them;
+# --task @NAME//x/y:y.proof proves that one task means what its original does.
 # It needs a workspace where kabuild import has been run, as --imports DIR, and its checkouts.
 # HOST_COMPILER=g++ takes the machine's own compiler for the host, even if ziglang is installed: it
 # then only counts, for agents.

@@ -141,6 +141,18 @@ def test_the_baseline_begins_where_calls_are_too_large_to_be_kept(made, log):
     assert started == ["baseline starts", "candidate starts"]
 
 
+def test_calls_that_fill_the_memory_have_fewer_empty_batches(made):
+    usual, large = made(), made()
+    large.large = frozenset({CONFIGS[0].name})
+    for meter in (usual, large):
+        meter.round(1, CONFIGS, planned)
+
+    for side in ("candidate", "baseline"):
+        assert len(usual.empties.sides[side].settled) == 3 * len(large.empties.sides[side].settled)
+        assert len(usual.empties.sides[side].at_once) == 3 * len(large.empties.sides[side].at_once)
+        assert large.empties.sides[side].at_once
+
+
 def test_a_batch_that_the_judge_saw_late_is_read_again(made):
     found = made(doubts=[90_000, 80_000, 0, 7_000]).round(1, CONFIGS[:1], planned)
 

@@ -26,6 +26,7 @@ from perf.verification import Verifier
 STAGE = "asides"
 KINDS = tuple(distributions.CHANGES)
 SIZES = 4  # other sizes in one judging
+KINDS_OF_SIZE = 5  # distributions on which the baseline is tried at each of them
 LEAST = 5  # calls on other values for each config of a process: three processes cover all kinds
 _ELEMENTS = {"hip": 4096, "torch": 4096, "python": 1024, "call": 4096}
 _EXTENTS = {"hip": 512, "torch": 512, "python": 64, "call": 512}
@@ -83,7 +84,8 @@ class Asides:
                 self._kinds[config.name] = stream.shuffled(right[config.dtype])
             found = []
             for config in self._other_sizes():
-                calls, slack = self._right(config, DISTRIBUTIONS)
+                kinds = stream.shuffled(DISTRIBUTIONS)[:KINDS_OF_SIZE]
+                calls, slack = self._right(config, kinds)
                 if calls:
                     found.append(_Size(config, calls, slack))
             self._sizes = found

@@ -34,7 +34,7 @@ from perf.timing import Figures, Timing
 
 GATE = "perf"
 SAMPLES = "samples.json"
-_BUDGETS = {"hip": 4.0, "torch": 4.0, "python": 12.0, "call": 4.0}
+_BUDGETS = {"hip": 4.0, "torch": 4.0, "python": 6.0, "call": 4.0}
 _FALLBACK_CACHE = 32 << 20
 
 

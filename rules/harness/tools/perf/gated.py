@@ -38,6 +38,7 @@ from perf.verification import Verified, Verifier
 STAGE = "perf"
 EMPTY_BATCHES = 6  # in each process, after a first one
 EMPTY_AT_ONCE = 3
+FEWER_EMPTY = 3  # times, around calls that take milliseconds and fill the device's memory
 TRIES = 2  # attempts to queue a batch: the first may find the host busy or allocate memory
 READINGS = 3  # of a batch, while heat slows the device or the judge's processor was elsewhere
 MOST_BATCHES = 6
@@ -107,7 +108,7 @@ class GatedMeter:
                         turn = Turn(side, number, runner, config, plan, taken, beside)
                         if index == 0:
                             with self.phases.of("calibrate"):
-                                self.calibrate(side, runner)
+                                self.calibrate(side, runner, config)
                         found[config.name][side] = self._time(turn)
                     if number == 1:
                         with self.phases.of("graph"):
@@ -276,20 +277,24 @@ class GatedMeter:
         """The host's time to draw one call and its true outputs, once some were asked for."""
         return self._judge.host_seconds(config)
 
-    def calibrate_first(self, side: SideName, runner: Held) -> None:
+    def calibrate_first(self, side: SideName, runner: Held, config: Config) -> None:
         """``calibrate`` if this side has no empty batches yet."""
         if not self.empties.sides[side].settled:
-            self.calibrate(side, runner)
+            self.calibrate(side, runner, config)
 
-    def calibrate(self, side: SideName, runner: Held) -> None:
-        """Record a few empty batches, with a config loaded; done in each process."""
+    def calibrate(self, side: SideName, runner: Held, config: Config) -> None:
+        """Record a few empty batches, with ``config`` loaded; done in each process.
+
+        Each one clears, delivers and copies the memory of all slots.
+        """
         known = self.empties.sides[side]
+        fewer = FEWER_EMPTY if config.name in self.large else 1
         if side == "baseline" and not known.host:
             known.host.extend(runner.empty().wall_ns for _ in range(EMPTY_BATCHES))
         runner.gated([])  # the first of a process takes twice as long
         for at_once, kept, count in (
-            (False, known.settled, EMPTY_BATCHES),
-            (True, known.at_once, EMPTY_AT_ONCE),
+            (False, known.settled, EMPTY_BATCHES // fewer),
+            (True, known.at_once, EMPTY_AT_ONCE // fewer),
         ):
             for _ in range(count):
                 made = runner.gated([], at_once=at_once)

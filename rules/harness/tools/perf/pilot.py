@@ -23,7 +23,7 @@ class Pilot:
         """Run a batch of a few calls."""
         slots = min(PILOT_SLOTS, self._wishes.slots(self._signature, config, 1.0))
         self._meter.prepare(side, runner, config, slots)
-        self._meter.calibrate_first(side, runner)
+        self._meter.calibrate_first(side, runner, config)
         sample = self._first(side, runner, config, slots)
         return SidePlan(sample.per_call_ns, sample.slots, sample.clock)
 

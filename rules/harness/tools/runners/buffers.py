@@ -100,12 +100,15 @@ class Arena:
         """Clear the slots, and prepare the next contents as one piece."""
         if self._staged is None:
             self._staged = torch.empty_like(self._grid)
-        for region in self.filled:
-            self._bytes(region).fill_(_NOTHING)
+        self._clear()
         for slot, tensors in zip(order, inputs, strict=True):
             for region in self.filled:
                 staged = self._staged[slot, region.first : region.first + region.size]
                 staged.copy_(_packed(region, tensors))
+
+    def _clear(self) -> None:
+        for region in self.filled:
+            self._bytes(region).fill_(_NOTHING)
 
     def _bytes(self, region: Region) -> Tensor:
         """The bytes of a tensor in every slot: uint8 [slots, size]."""
@@ -121,10 +124,8 @@ class InputArena(Arena):
         placed, stride = _place_inputs(regions, medium.page)
         super().__init__(placed, stride, slots, medium, sealed=sealed)
 
-    def stage(self, order: Sequence[int], inputs: Sequence[Mapping[str, Tensor]]) -> None:
-        """Clear the slots, and prepare the next contents as one piece."""
+    def _clear(self) -> None:
         self._grid.fill_(_NOTHING)
-        super().stage(order, inputs)
 
     def deliver(self) -> None:
         """Start the copy of the staged contents; it may still be running on return."""

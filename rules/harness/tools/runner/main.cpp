@@ -168,8 +168,9 @@ void check(int error) {
 }
 
 // Makes one call for each slot of the batch, up to the first error. The launches of call `left_out`
-// have no effect; -1 for none. If there is such a call, only it is guarded: its kernels do not run,
-// so the guard cannot stop them. In the others, a kernel that works ahead must run to be seen.
+// have no effect; -1 for none. What it reads back is meaningless, so its copies are not bounded, but
+// memory is hidden from its host code. All others are guarded as in a batch without such a call:
+// else host code would do the kernels' work wherever a call beside it is left out.
 int make_calls(const Candidate& candidate, int64_t calls, int64_t left_out, int64_t guarding) {
   const ControlBlock* block = g_buffers.control();
   int error = 0;
@@ -178,8 +179,8 @@ int make_calls(const Candidate& candidate, int64_t calls, int64_t left_out, int6
     Arguments arguments;
     assemble_for(candidate, slot, &arguments);
     if (i == left_out && !enable_launches(false)) return kNotSupported;
-    const bool guarded = left_out < 0 || i == left_out;
-    if (guarded && !begin_guarded_call(&g_buffers, slot, guarding)) {
+    const int64_t how = i == left_out && guarding != 0 ? protocol::kHide : guarding;
+    if (!begin_guarded_call(&g_buffers, slot, how)) {
       fail(protocol::kUnmapped, 0, nullptr);
     }
     error = static_cast<int>(call(candidate.entry, &arguments));

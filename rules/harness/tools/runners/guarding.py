@@ -7,14 +7,13 @@ from base.program import Program, RunnerPolicy
 from runners.protocol import BOUND, HIDE
 
 
-def guarding(program: Program, policy: RunnerPolicy, left_out: int | None) -> int:
+def guarding(program: Program, policy: RunnerPolicy) -> int:
     """The guards to request in RUN; 0 for none.
 
-    Data read back after a launch without effect is meaningless, so it may be a count of any size.
-    Hence copies are bounded only in a batch without such a launch.
+    The runner replaces them for a call whose launches have no effect: its memory is hidden, but
+    copies of it are not bounded. What it reads back is meaningless, so it may be a count of any
+    size.
     """
     if not policy.own_kernels or program.abi != "hip" or program.on_device:
         return 0
-    hides = policy.hides or left_out is not None
-    bounds = policy.launches and left_out is None
-    return (HIDE if hides else 0) | (BOUND if bounds else 0)
+    return (HIDE if policy.hides else 0) | (BOUND if policy.launches else 0)

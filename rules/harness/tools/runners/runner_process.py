@@ -332,7 +332,7 @@ class Runner:
         seconds = self._policy.batch_seconds + calls * self._policy.call_seconds
         armed = {"armed": True, "awake": self._policy.awake, "freeze": False}
         how = armed if self._program.on_device else {}
-        guarded = guarding(self._program, self._policy, left_out)
+        guarded = guarding(self._program, self._policy)
         values = (calls, -1 if left_out is None else left_out, guarded)
         answer = self._ask(kind, Kind.DONE, seconds=seconds, doing=doing, values=values, **how)
         count, reported_ns, *_ = answer.values

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-_KEPT = ("candidate_ns", "baseline_ns", "speedup", "low", "high")
+FIGURES = ("candidate_ns", "baseline_ns", "speedup", "low", "high")
 CLOSE = 0.02
 
 Run = Mapping[str, Mapping[str, float]]
@@ -24,7 +24,7 @@ Run = Mapping[str, Mapping[str, float]]
 def figures(suite: Mapping[str, Any]) -> Run:
     """What one run has measured."""
     return {
-        f"{label} {case['config']}": {name: case[name] for name in _KEPT}
+        f"{label} {case['config']}": {name: case[name] for name in FIGURES}
         for label, task in suite["tasks"].items()
         for case in task["configs"]
     }

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from description import describe
+from leases import FIGURES
+from timing import timing
 from workplace import Ran, Workplace
 
 KEPT = Path(__file__).parent / "originals"
@@ -32,7 +34,6 @@ _LAST = "score"
 _UNKNOWN = "CANCELLED"
 _ALWAYS = ("verdict", "seconds")
 _WHY = ("reason", "summary")
-_FIGURES = ("candidate_ns", "baseline_ns", "speedup", "low", "high")
 
 
 def adopt(workplace: Workplace, workspace: Path) -> None:
@@ -68,7 +69,8 @@ def found(workplace: Workplace, ran: Ran) -> dict[str, Any]:
         if entry["gate"] == "perf" and _passes(entry):
             row.update(_measured(workplace, label))
         if entry["gate"] == "proof":
-            row["findings"] = _read(workplace, label, "proof").get("findings", [])
+            target = f"{label}:{label.rpartition('/')[2]}.proof"
+            row["findings"] = workplace.read(target, "verdict.json").get("findings", [])
     return {
         "machine": describe(),
         "seconds": round(ran.seconds, 2),
@@ -79,20 +81,12 @@ def found(workplace: Workplace, ran: Ran) -> dict[str, Any]:
 
 
 def _measured(workplace: Workplace, label: str) -> dict[str, Any]:
-    verdict = _read(workplace, label, "perf")
-    samples = _read(workplace, label, "perf", "samples.json")
-    cases = [_case(case) for case in verdict.get("cases", [])]
-    return {"configs": cases, "phases": samples.get("seconds", {})}
-
-
-def _read(
-    workplace: Workplace, label: str, gate: str, file: str = "verdict.json"
-) -> Mapping[str, Any]:
-    return workplace.read(f"{label}:{label.rpartition('/')[2]}.{gate}", file)
+    found = timing(workplace, label)
+    return {"configs": [_case(case) for case in found["configs"]], "phases": found["phases"]}
 
 
 def _case(case: Mapping[str, Any]) -> dict[str, Any]:
-    return {"config": case["config"], **{name: case[name] for name in _FIGURES}}
+    return {"config": case["config"], **{name: case[name] for name in FIGURES}}
 
 
 def table(found: Mapping[str, Any]) -> list[str]:

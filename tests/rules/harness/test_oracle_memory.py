@@ -20,7 +20,7 @@ from tests.testkit.own_tasks import ROOT
 
 from base.program import Argument, Config, MachineFault, Signature  # isort: skip
 from base.spec import parse_spec  # isort: skip
-from perf import light_imports  # isort: skip
+from perf import light_imports, oracle_memory  # isort: skip
 from perf.device_budget import GIB, Budget  # isort: skip
 from perf.device_plan import Need  # isort: skip
 from perf.oracle_memory import UNCOUNTED_COPIES, Verification  # isort: skip
@@ -131,6 +131,29 @@ def test_what_rounding_moves_is_found_within_the_count(tmp_path, monkeypatch):
     doubles = 8 * 256 * 1024
     assert counted.counted
     assert 3 * doubles < most < 4.2 * doubles < counted.bytes
+
+
+@pytest.mark.parametrize(("transposed", "columns"), [(False, 30 * 30), (True, 32 * 32)])
+def test_the_columns_of_a_convolution_count(transposed, columns):
+    """A device multiplies matrices, of one sample at a time."""
+    layer = torch.conv_transpose2d if transposed else torch.conv2d
+    ledger = oracle_memory._Ledger()
+    with torch.device("meta"), ledger:
+        given, weight = torch.zeros(2, 8, 32, 32).double(), torch.zeros(8, 4, 3, 3).double()
+        held = ledger.held
+        made = layer(given, weight if transposed else weight.repeat(1, 2, 1, 1))
+        each = 4 if transposed else 8
+        assert ledger.peak >= held + 8 * (made.numel() + given.numel() + each * 9 * columns)
+
+
+def test_the_library_for_convolutions_computes_no_doubles(tmp_path):
+    enabled = "torch.full_like(x, float(torch.backends.cudnn.enabled))"
+    judge = softmax(tmp_path, REFERENCE.replace("torch.softmax(x * scale, dim=-1)", enabled))
+    config = Config("c", {"rows": 1, "cols": 1}, "f32", {"scale": 1.0})
+    inputs = {"x": torch.zeros(1, 1)}
+
+    assert judge.oracle.expected(config, inputs)["y"].item() == 0.0
+    assert judge.oracle.compute(config, inputs)["y"].item() == 1.0
 
 
 def test_an_oracle_may_hold_far_more_than_its_largest_tensor(tmp_path):

@@ -105,7 +105,7 @@ class _Ledger(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has n
     """Counts the bytes of all tensors that are made while it is active.
 
     An operation that does not work element by element may hold an internal copy of its largest
-    operand: such a copy is counted while the operation runs.
+    operand: such a copy is counted while the operation runs, and a convolution's columns.
     """
 
     def __init__(self) -> None:
@@ -133,7 +133,7 @@ class _Ledger(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has n
                 self._add(item)
         plain = function.is_view or torch.Tag.pointwise in function.tags
         unseen = 0 if plain else max(map(_copied, given), default=0)
-        self.note(unseen)
+        self.note(unseen + _columns(function, args, made))
         return made
 
     def note(self, more: int) -> None:
@@ -221,6 +221,20 @@ def _drawn(judge: Judge, signature: Signature, config: Config) -> int:
         largest = max((_elements(taken[a.name]) for a in signature.of(config).inputs), default=0)
         return max(ledger.peak, _DRAWN_BYTES * largest)
     return ledger.peak
+
+
+def _columns(function: Any, args: Sequence[Any], made: Any) -> int:
+    """The bytes of the columns of one sample, of which a convolution is a product of matrices."""
+    match function:
+        case torch.ops.aten.convolution.default:
+            given, weight, transposed = args[0], args[1], args[6]
+            wide = given if transposed else made
+        case torch.ops.aten.convolution_backward.default:
+            gradient, given, weight, transposed = args[0], args[1], args[2], args[7]
+            wide = given if transposed else gradient
+        case _:
+            return 0
+    return math.prod((*weight.shape[1:], *wide.shape[2:], int(weight.itemsize)))
 
 
 def _empty(signature: Signature, config: Config) -> Mapping[str, Tensor]:

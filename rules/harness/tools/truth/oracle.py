@@ -22,6 +22,7 @@ from truth.precision import (
     move_farther,
     nudged,
     own_doubles,
+    products_of_matrices,
     single,
     upcast,
 )
@@ -142,7 +143,8 @@ class Oracle:
 
     def _exact(self, config: Config, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """As ``expected``, for inputs in double precision that may be changed."""
-        tensors = self._computed(config, inputs)
+        with products_of_matrices():
+            tensors = self._computed(config, inputs)
         for argument in self._signature.results:
             wanted = torch_dtype(shapes.dtype_name(argument, config))
             found = tensors[argument.name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import torch
 from torch import Generator, Tensor
@@ -21,6 +22,21 @@ def slices(count: int, device: torch.device) -> Iterator[slice]:
     """
     for first in range(0, min(count, SLICE) if device.type == "meta" else count, SLICE):
         yield slice(first, min(count, first + SLICE))
+
+
+@contextmanager
+def products_of_matrices() -> Iterator[None]:
+    """Have PyTorch compute convolutions of doubles as products of matrices on a device.
+
+    The vendor's libraries for convolutions have no good kernels for doubles: on an H200 transposed
+    ones took 2 to 12 times as long. One sample's columns are in memory at a time.
+    """
+    library = torch.backends.cudnn  # on AMD it stands for MIOpen
+    before, library.enabled = library.enabled, False
+    try:
+        yield
+    finally:
+        library.enabled = before
 
 
 def upcast(tensors: Tensors) -> dict[str, Tensor]:

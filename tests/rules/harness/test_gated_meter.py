@@ -82,7 +82,11 @@ def made(monkeypatch, log):
     monkeypatch.setattr(device_state, "reading", dict)
     monkeypatch.setattr(Budget, "note", lambda _: None)
     doubles = {
-        "Verifier": SimpleNamespace(add=lambda *_, **__: None, refuse=lambda *_: None),
+        "Verifier": SimpleNamespace(
+            add=lambda verified, *_, **__: verified.note("y", 3.0),
+            refuse=lambda *_: None,
+            finding=lambda _call, _outputs, slack: SimpleNamespace(ok=slack == {"y": 3.0}),
+        ),
         "Untimed": SimpleNamespace(
             place=lambda _: 0,
             mix=lambda _: log.append("mix"),
@@ -94,11 +98,9 @@ def made(monkeypatch, log):
         monkeypatch.setattr(gated, name, lambda *_, double=double: double)
 
     def make(**how):
-        right = SimpleNamespace(assess=lambda *_: SimpleNamespace(ok=True))
         judge = SimpleNamespace(
             baseline=Side("baseline", log),
             candidate=Side("candidate", log, **how),
-            assessor=right,
             repeatable=True,
             remember=lambda _: None,
             call=lambda case: SimpleNamespace(inputs={}, case=case),
@@ -204,7 +206,7 @@ def test_empty_batches_of_all_processes_are_subtracted_in_the_end():
     assert empties.applied("candidate", taken).samples[0].reported_ns == 10_000
 
 
-def test_graphs_are_timed_once_after_all_else(made, log):
+def test_graphs_are_timed_once_after_all_else_and_are_as_exact_as_timed_calls(made, log):
     meter = made()
 
     for number in (1, 2):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -190,7 +191,7 @@ def test_a_task_with_a_check_of_its_own_has_no_measure_and_is_judged_by_that(tmp
         assert (found.finding.reason if found.finding else None) is reason
 
 
-def test_a_first_look_is_sure_of_right_outputs_only(parts):
+def test_a_first_look_suffices_for_right_outputs_only(parts):
     verifier, _, calls, right = parts
     outputs = [{"y": made["y"].clone()} for made in right]
     outputs[1]["y"][0, 0] += 0.01
@@ -199,6 +200,40 @@ def test_a_first_look_is_sure_of_right_outputs_only(parts):
 
     looks = verifier.look(calls, outputs)
 
-    assert [look.sure for look in looks] == [True, False, False, True, False]
+    assert [verifier.is_right(look, {}) for look in looks] == [True, False, False, True, False]
     assert looks[0].excess["y"] < 0.1
     assert looks[1].excess["y"] > 1
+
+
+def test_a_first_look_gives_the_slack_that_the_baseline_gives(parts):
+    verifier, assessor, calls, right = parts
+    offs = (0.0, 1e-6, 2e-6, 3e-6, 8e-6)
+    outputs = [{"y": made["y"] + off} for made, off in zip(right, offs, strict=True)]
+    slacks = (0.1, 0.5, 4.0, 100.0)
+    looks = verifier.look(calls, outputs)
+
+    assert looks[4].excess["y"] > 16
+    for slack in ({"y": error} for error in slacks):
+        exact = [assessor.assess(c, made, slack) for c, made in zip(calls, outputs, strict=True)]
+        quick = [verifier.is_right(look, slack) for look in looks]
+        assert quick == [finding.ok for finding in exact]
+        found = [verifier.finding(c, o, slack) for c, o in zip(calls, outputs, strict=True)]
+        assert [one.reason for one in found] == [one.reason for one in exact]
+
+
+@pytest.mark.parametrize(("off", "closer"), [(0.5, 0), (0.97, 1), (1.03, 1), (3.0, 0)])
+def test_only_near_the_limit_a_candidates_error_takes_a_closer_look(
+    parts, monkeypatch, off, closer
+):
+    verifier, assessor, calls, _ = parts
+    limit = tolerance.allowance(calls[0].expected["y"], "f32", bounds({})["f32"])
+    outputs = {"y": (calls[0].expected["y"] + off * limit).float()}
+    look_closely = Mock(side_effect=assessor.excesses)
+    monkeypatch.setattr(assessor, "excesses", look_closely)
+    verified = Verified()
+
+    verifier.add(verified, calls[:1], [outputs], whole=True)
+
+    assert look_closely.call_count == closer
+    assert verified.excess["y"] == pytest.approx(off, rel=0.01)
+    assert len(verified.worst.get("y", [])) == (off > 1)

@@ -18,7 +18,7 @@ from base.spec import Spec, largest_tensor
 from correctness import edges
 from terms.policy import DISTRIBUTIONS
 from truth import distributions
-from truth.assessment import Call, Tensors
+from truth.assessment import Call, Tensors, larger
 from truth.judge import Case, Judge
 
 from perf.verification import Verifier
@@ -203,7 +203,7 @@ class Asides:
         right, slack = list[Call](), dict[str, float]()
         for call, off in self._found(config, kinds):
             right.append(call)
-            slack = {name: max(worst, slack.get(name, 0.0)) for name, worst in off.items()}
+            slack = larger(slack, off)
         return right, slack
 
     def _found(
@@ -222,7 +222,7 @@ class Asides:
         made = [(call, found) for call, found in ran if not isinstance(found, CandidateFault)]
         looks = self._verifier.look([call for call, _ in made], [found for _, found in made])
         for (call, outputs), look in zip(made, looks, strict=True):
-            if look.sure:
+            if self._verifier.is_right(look, look.excess):
                 yield call, look.excess
             elif assessor.defined(call):
                 off = assessor.excesses(call, outputs)

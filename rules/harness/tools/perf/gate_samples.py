@@ -10,7 +10,7 @@ from base.program import Config
 from truth.assessment import Call, Tensors
 
 from perf.plan import SideName
-from perf.verification import Verified
+from perf.verification import Look, Verified
 
 GATE_CLOCK, HOST_CLOCK = "gate", "host"
 DOUBT_NS, DOUBT_SHARE = 8_000, 0.002
@@ -91,17 +91,26 @@ class DevicePlan:
 
 
 @dataclass(frozen=True)
+class Doubtful:
+    """A call that is still to be judged, and the first look at its outputs."""
+
+    call: Call
+    outputs: Tensors
+    look: Look
+
+
+@dataclass(frozen=True)
 class Odd:
     """A call on other values, in an untimed batch.
 
     Attributes:
         excess: by output, its error in allowances; None if the baseline is wrong.
-        doubtful: the call and its outputs, if they are still to be judged. As they may be large,
-            they are kept only then.
+        doubtful: the call, if it is still to be judged. As its tensors may be large, they are kept
+            only then.
     """
 
     excess: Mapping[str, float] | None
-    doubtful: tuple[Call, Tensors] | None = None
+    doubtful: Doubtful | None = None
 
 
 @dataclass

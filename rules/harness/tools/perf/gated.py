@@ -8,7 +8,7 @@ by the judge's clock, host time included.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from base.program import Batch, CandidateFault, Config, Gated
@@ -112,7 +112,7 @@ class GatedMeter:
                         found[config.name][side] = self._time(turn)
                     if number == 1:
                         with self.phases.of("graph"):
-                            self._record(side, runner, group, planned)
+                            self._record(side, runner, group, planned, found)
         for config in configs:
             sides = found[config.name]
             where = f"in a timed call of {config.name}"
@@ -317,11 +317,17 @@ class GatedMeter:
             turn.taken.warm.append(self.sampled(turn.side, turn.slots, made))
 
     def _record(
-        self, side: SideName, runner: Held, configs: Sequence[Config], planned: Planned
+        self,
+        side: SideName,
+        runner: Held,
+        configs: Sequence[Config],
+        planned: Planned,
+        found: Mapping[str, Mapping[SideName, Taken]],
     ) -> None:
         """Time the calls once more as one graph; this is the last request to the runner.
 
-        Candidates need not support recording, so faults are ignored.
+        A graph has to be as exact as the same program's timed calls. Candidates need not support
+        recording, so faults are ignored.
         """
         try:
             for config in configs:
@@ -331,9 +337,10 @@ class GatedMeter:
                 batch = runner.replay(inputs(calls))
                 if batch is None:
                     return
-                if self._judge.assessor.assess(calls[0], batch.outputs[0], {}).ok:
-                    found = self.graphs.setdefault(config.name, {})
-                    found[side] = batch.reported_ns / slots
+                own = found[config.name][side].verified.excess
+                if self._verifier.finding(calls[0], batch.outputs[0], own).ok:
+                    times = self.graphs.setdefault(config.name, {})
+                    times[side] = batch.reported_ns / slots
         except CandidateFault:
             return
 

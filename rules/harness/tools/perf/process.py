@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from base.program import Batch, CandidateFault
-from truth.assessment import Call, Tensors
+from truth.assessment import Call, Tensors, larger
 from truth.judge import Judge
 from truth.stage import name_of
 
@@ -66,7 +66,7 @@ def verify(judge: Judge, plan: Plan, candidate: Process, baseline: Process) -> N
     name, assessor = plan.config.name, judge.assessor
     slack: Mapping[str, float] = {}
     for call, outputs in baseline.ran[name]:
-        slack = _larger(slack, assessor.excesses(call, outputs))
+        slack = larger(slack, assessor.excesses(call, outputs))
     for call, outputs in candidate.ran[name]:
         _require(judge, call, outputs, slack, "a timed call")
     beside = {id(call): outputs for call, outputs in baseline.odd.get(name, ())}
@@ -78,7 +78,7 @@ def verify(judge: Judge, plan: Plan, candidate: Process, baseline: Process) -> N
             off = assessor.excesses(call, theirs)
             if not assessor.assess(call, theirs, off).ok:
                 continue
-            allowed = _larger(slack, off)
+            allowed = larger(slack, off)
         _require(judge, call, outputs, allowed, "an untimed call in a timed batch")
     for aside, ran in candidate.after.get(name, ()):
         for call, outputs in zip(aside.calls, ran, strict=True):
@@ -93,8 +93,3 @@ def _require(
         detail = finding.detail or finding.reason.value
         where = name_of(call.config, call.distribution)
         raise CandidateFault(finding.reason, f"{detail}\n  in {what} of {where}")
-
-
-def _larger(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
-    """By output, the larger of two errors."""
-    return {name: max(one.get(name, 0.0), other.get(name, 0.0)) for name in {*one, *other}}

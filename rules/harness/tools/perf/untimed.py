@@ -11,11 +11,11 @@ from typing import Protocol
 
 from base.program import Batch, CandidateFault, Config, Gated
 from terms.policy import DEFAULT
-from truth.assessment import Call, Tensors
+from truth.assessment import Call, Tensors, larger
 from truth.judge import Judge
 
 from perf.asides import Asides
-from perf.gate_samples import Odd, Taken
+from perf.gate_samples import Doubtful, Odd, Taken
 from perf.gate_turn import Held, Turn, inputs
 from perf.plan import SideName
 from perf.verification import Look, Verified, Verifier
@@ -79,14 +79,15 @@ class Untimed:
 
     def _noted(self, turn: Turn, call: Call, outputs: Tensors, look: Look) -> Odd:
         """What to keep of a call. Raises CandidateFault if it is certain that it is wrong."""
-        right = look.excess if look.sure else self._assessor.excesses_if_right(call, outputs)
-        if right is not None:
-            return Odd(right)
+        own = look.excess if turn.side == "baseline" else {}
+        if self._verifier.is_right(look, own):
+            return Odd(look.excess)
         if self._assessor.sampled or (turn.side == "candidate" and turn.beside is None):
-            return Odd({}, (call, {name: made.clone() for name, made in outputs.items()}))
+            copies = {name: made.clone() for name, made in outputs.items()}
+            return Odd({}, Doubtful(call, copies, look))
         if turn.beside is None:
             return Odd(self._own(call, outputs))
-        self._refuse((call, outputs), turn.beside, len(turn.taken.odd))
+        self._refuse(Doubtful(call, outputs, look), turn.beside, len(turn.taken.odd))
         return Odd({})
 
     def follow(self, turn: Turn) -> None:
@@ -98,7 +99,7 @@ class Untimed:
         ran = turn.runner.batch(inputs(aside.calls)).outputs
         looks = self._verifier.look(aside.calls, ran)
         for call, outputs, look in zip(aside.calls, ran, looks, strict=True):
-            if not look.sure:
+            if not self._verifier.is_right(look, aside.slack):
                 self._require(call, outputs, aside.slack, "an untimed call between timed batches")
 
     def refuse(self, candidate: Taken, baseline: Taken) -> None:
@@ -107,18 +108,23 @@ class Untimed:
             if mine.doubtful is not None:
                 self._refuse(mine.doubtful, baseline, index)
 
-    def _refuse(self, ran: tuple[Call, Tensors], baseline: Taken, index: int) -> None:
-        call, outputs = ran
-        if not self._assessor.defined(call):
+    def _refuse(self, mine: Doubtful, baseline: Taken, index: int) -> None:
+        allowed = self._allowed(baseline, index)
+        if allowed is None or self._verifier.is_right(mine.look, allowed):
             return
-        allowed: Mapping[str, float] = baseline.verified.excess
-        if index < len(baseline.odd):
-            theirs = baseline.odd[index]
-            off = self._own(*theirs.doubtful) if theirs.doubtful else theirs.excess
-            if off is None:
-                return
-            allowed = {name: max(worst, allowed.get(name, 0.0)) for name, worst in off.items()}
-        self._require(call, outputs, allowed, "an untimed call in a timed batch")
+        if self._assessor.defined(mine.call):
+            self._require(mine.call, mine.outputs, allowed, "an untimed call in a timed batch")
+
+    def _allowed(self, baseline: Taken, index: int) -> Mapping[str, float] | None:
+        """The baseline's errors on a call and on timed ones; None if it is wrong on that call."""
+        usual = baseline.verified.excess
+        if index >= len(baseline.odd):
+            return usual
+        theirs = baseline.odd[index]
+        off = theirs.excess
+        if theirs.doubtful is not None:
+            off = self._own(theirs.doubtful.call, theirs.doubtful.outputs)
+        return None if off is None else larger(off, usual)
 
     def _own(self, call: Call, outputs: Tensors) -> Mapping[str, float] | None:
         """The errors of a call of the baseline; None if it is wrong despite slack for them."""

@@ -61,11 +61,11 @@ class Look:
 
     Attributes:
         excess: by output, its error in allowances, to 1 %.
-        sure: whether all outputs are clearly correct, whatever the other side's error.
+        whole: whether this is true of all outputs, and each of them was written.
     """
 
     excess: Mapping[str, float]
-    sure: bool
+    whole: bool
 
 
 class Verifier:
@@ -92,10 +92,10 @@ class Verifier:
             excesses, unwritten = row[: len(names)], row[len(names) :]
             if whole and verified.finding is None and any(unwritten):
                 verified.finding = self._assessor.assess(call, made, {})
-            close = [e if e < (SURE if whole else math.inf) else None for e in excesses]
-            exact = self._assessor.excesses(call, made) if None in close else {}
-            for name, quick in zip(names, close, strict=True):
-                excess = exact[name] if quick is None else quick
+            decided = all(_decides(quick, whole=whole) for quick in excesses)
+            exact = {} if decided else self._assessor.excesses(call, made)
+            for name, quick in zip(names, excesses, strict=True):
+                excess = exact.get(name, quick)
                 verified.note(name, excess)
                 if whole and excess > 1.0:
                     verified.keep(name, excess, call, made)
@@ -108,7 +108,7 @@ class Verifier:
                 self._judge.given_the_baseline(call, made, baseline.excess)
                 for name, kept in candidate.worst.items()
                 for excess, call, made in kept
-                if excess > self._assessor.allowed(name, baseline.excess)
+                if excess > SURE * self._assessor.allowed(name, baseline.excess)
             )
             finding = next((each for each in found if not each.ok), None)
         if finding is not None and finding.reason is not None:
@@ -116,16 +116,31 @@ class Verifier:
             raise CandidateFault(finding.reason, f"{detail}\n  {where}")
 
     def look(self, calls: Sequence[Call], outputs: Sequence[Tensors]) -> list[Look]:
-        """A first look at each call; calls that are not ``sure`` need a closer one."""
+        """A first look at each call."""
         names = self._assessor.measures
         if not calls or not names or self._assessor.sampled:
-            return [Look({}, sure=False) for _ in calls]
+            return [Look({}, whole=False) for _ in calls]
         found = []
         for row in self._measured(calls, outputs):
             excesses, unwritten = row[: len(names)], row[len(names) :]
-            sure = all(excess < SURE for excess in excesses) and not any(unwritten)
-            found.append(Look(dict(zip(names, excesses, strict=True)), sure))
+            found.append(Look(dict(zip(names, excesses, strict=True)), whole=not any(unwritten)))
         return found
+
+    def is_right(self, look: Look, baseline: Mapping[str, float]) -> bool:
+        """Whether a call is clearly right, given the baseline's error of each output.
+
+        If not, it may still be right: that takes a closer look.
+        """
+        allowed = self._assessor.allowed
+        return look.whole and all(
+            excess < SURE * allowed(name, baseline) for name, excess in look.excess.items()
+        )
+
+    def finding(self, call: Call, outputs: Tensors, baseline: Mapping[str, float]) -> Finding:
+        """The finding on one call: by a first look, if that is enough."""
+        if self.is_right(self.look([call], [outputs])[0], baseline):
+            return Finding()
+        return self._assessor.assess(call, outputs, baseline)
 
     def _measured(self, calls: Sequence[Call], outputs: Sequence[Tensors]) -> list[list[float]]:
         """The assessor's measurements of each call, read with one wait."""
@@ -150,3 +165,8 @@ class Verifier:
             if (finding := self._assessor.judged_alone(call, made)) is not None:
                 return finding
         return None
+
+
+def _decides(excess: float, *, whole: bool) -> bool:
+    """Whether an error that is known to 1 % says enough; of a candidate, whether it exceeds 1."""
+    return math.isfinite(excess) and not (whole and SURE <= excess <= 1 / SURE)

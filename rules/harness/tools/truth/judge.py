@@ -20,7 +20,7 @@ from terms.tolerance import bounds
 from torch import OutOfMemoryError, Tensor
 
 from truth import comparison, lanes, repeatable
-from truth.assessment import Assessor, Call, Tensors
+from truth.assessment import Assessor, Call, Tensors, larger
 from truth.finding import Finding
 from truth.fitting import fitting
 from truth.lanes import Lane, Ran, Results
@@ -362,8 +362,7 @@ class Judge:
         self.baseline.kill()
         if isinstance(theirs, CandidateFault):
             return found
-        own = self.assessor.excesses(call, theirs)
-        most = {name: max(error, slack.get(name, 0.0)) for name, error in own.items()}
+        most = larger(slack, self.assessor.excesses(call, theirs))
         return self.assessor.assess(call, outputs, most)
 
     def finish(self) -> None:

@@ -161,6 +161,11 @@ def with_scratch(x):
     scratch[: x.shape[0]] = x
     return twice(x), scratch
 
+def begun(x):
+    first = torch.empty_like(x)
+    first[:1] = x[:1]
+    return first, twice(x)
+
 def other(x):
     return x * 2.0
 """
@@ -179,6 +184,12 @@ def load_module():
 
 def reference_twice(x):
     return (x.float() * 2.0).to(x.dtype)
+
+def reference_begun(x):
+    import torch
+    first = torch.empty_like(x)
+    first[:1] = x[:1]
+    return first, reference_twice(x)
 
 def run_correctness():
     import torch
@@ -242,6 +253,12 @@ EIGHT_BITS_PARTLY = EIGHT_BITS.replace(
 UNWRITTEN = """result, _ = mod.with_scratch(x)
             if not torch.equal(result[:, :2], (x * 2.0)[:, :2]):
                 return False, "wrong\""""
+BEGUN = """first, result = mod.begun(x)
+            expected_first, expected = reference_begun(x)
+            if not torch.equal(first[:1], expected_first[:1]):
+                return False, "wrong"
+            if not torch.allclose(result, expected, atol=1e-2):
+                return False, "wrong\""""
 SCALED = """result = mod.scaled(x, 1.0 / cols)
             if not torch.allclose(result, x / cols, atol=1e-2):
                 return False, "wrong\""""
@@ -297,4 +314,5 @@ SCRIPTED = {
     "eight_bits": EIGHT_BITS,
     "eight_bits_partly": EIGHT_BITS_PARTLY,
     "unwritten": UNWRITTEN,
+    "begun": BEGUN,
 }

@@ -11,6 +11,12 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 _PLAIN = torch.Generator
+UNWRITTEN = 7.0
+"""What a kernel's memory holds first where it is learned what it computes.
+
+A script's own is zero: where neither writes anything, they differ each time, not by chance.
+"""
+
 _EMPTY = ("empty", "empty_like", "new_empty", "empty_strided")
 
 
@@ -24,10 +30,10 @@ def instead_of_cuda(device: str) -> Iterator[None]:
         yield
 
 
-class ZeroedMemory(TorchFunctionMode):
+class FilledMemory(TorchFunctionMode):
     """A context in which unwritten memory is zero, or all of another value.
 
-    So equal draws are equal.
+    So equal draws are equal, and what was never written is the same each time.
     """
 
     def __init__(self, value: float = 0.0) -> None:

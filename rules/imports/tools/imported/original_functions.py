@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from imported.boundary import returned
-from imported.devices import ZeroedMemory
+from imported.devices import FilledMemory
 from imported.functions import Told, Values, result_name, sized, tensors
 from imported.original_code import definitions, on
 from imported.problems import SEEDS
@@ -45,7 +45,7 @@ def results_of(function: Callable[..., Any], values: Values, told: Told) -> dict
 
 def drawn_data(module: Any, config: Values, seed: int, told: Told) -> dict[str, Any]:
     """What a problem's own code draws under ``seed``, and computes: inputs, state and results."""
-    with on(str(torch.get_default_device())), ZeroedMemory():
+    with on(str(torch.get_default_device())), FilledMemory():
         torch.manual_seed(seed)  # some data is drawn without the problem's generator
         data = module.generate_input(**sized(told, config), seed=seed % SEEDS)
     found = tensors({"data": cloned(data)})

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from imported.devices import ZeroedMemory, instead_of_cuda
+from imported.devices import FilledMemory, instead_of_cuda
 from imported.functions import placed, sized, tensors
 from imported.modules import first_line
 from imported.original_functions import Answer, cloned
@@ -65,7 +65,7 @@ def _said(script: Script, sizes: Told, seed: int, candidate: Answer) -> str:
     device = str(torch.get_default_device())
     module = _module(script, device)
     seed_all(seed)
-    with as_on_a_gpu(device), salted(), instead_of_cuda(device), ZeroedMemory():
+    with as_on_a_gpu(device), salted(), instead_of_cuda(device), FilledMemory():
         return script.said(sizes, _Candidate(module, candidate))
 
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from imported.boundary import LeftOutError
-from imported.devices import ZeroedMemory, instead_of_cuda
+from imported.devices import FilledMemory, instead_of_cuda
 from imported.functions import Learnt, Values, learn, tensors
 from imported.original_code import load_modules
 
@@ -60,7 +60,7 @@ class Problem:
     def call(self, settings: Mapping[str, Any], device: str) -> Values:
         """The arguments for some settings, under the seed of the global generator."""
         seed = torch.initial_seed() % SEEDS
-        with instead_of_cuda(device), ZeroedMemory():
+        with instead_of_cuda(device), FilledMemory():
             return self.data(**settings, seed=seed)
 
     def learn(self, settings: Mapping[str, Any], *, checked: bool) -> Learnt:

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from imported.boundary import LeftOutError
+from imported.devices import UNWRITTEN, FilledMemory
 from imported.fitting import evaluate
 from imported.functions import sized, tensors
 from imported.modules import first_line, identical
@@ -357,15 +358,16 @@ class Learning:
         }
         self._off = max(self._off, excess(computed, known))
 
-    def run(self, seen: Seen) -> tuple[Any, dict[str, Tensor]]:
+    def run(self, seen: Seen, unwritten: float = UNWRITTEN) -> tuple[Any, dict[str, Tensor]]:
         """What the kernel returns for the script's arguments, and what these are afterwards.
 
-        Raises LeftOutError.
+        Memory that it allocates holds ``unwritten`` first. Raises LeftOutError.
         """
         values = copied(seen.values)
         try:
             function = getattr(self._module, seen.entry)
-            outcome = (function[seen.grid] if seen.grid else function)(**values)
+            with FilledMemory(unwritten):
+                outcome = (function[seen.grid] if seen.grid else function)(**values)
         except Exception as error:  # noqa: BLE001 - whatever the benchmark's code raises
             said = _ADDRESS.sub("a byte of", first_line(error))
             raise LeftOutError(

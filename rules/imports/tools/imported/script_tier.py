@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from imported.boundary import LeftOutError
-from imported.devices import ZeroedMemory
+from imported.devices import UNWRITTEN
 from imported.functions import placed, tensors
 from imported.modules import first_line, identical
 from imported.script_declared import Told, declaration, floats_of, shapes_of
@@ -159,9 +159,9 @@ def _judged_by_script(learning: Learning) -> tuple[dict[str, Any], Told]:
     return {**attrs, "tier": TIER, "correctness": {"distributions": ["default"]}}, told
 
 
-def _computed(learning: Learning, seen: Seen) -> dict[str, Tensor]:
+def _computed(learning: Learning, seen: Seen, unwritten: float = UNWRITTEN) -> dict[str, Tensor]:
     """What the kernel returns in memory of its own, and what it leaves in its arguments."""
-    outcome, left = learning.run(seen)
+    outcome, left = learning.run(seen, unwritten)
     held = {t.untyped_storage().data_ptr() for t in left.values()}
     named = results(outcome).items()
     return {**{n: t for n, t in named if t.untyped_storage().data_ptr() not in held}, **left}
@@ -169,10 +169,7 @@ def _computed(learning: Learning, seen: Seen) -> dict[str, Tensor]:
 
 def _unwritten(learning: Learning, seen: Seen, names: Sequence[str]) -> list[str]:
     """The results that depend on what their memory held before."""
-    ran = []
-    for value in (0.0, 1.0):
-        with ZeroedMemory(value):
-            ran.append(_computed(learning, seen))
+    ran = [_computed(learning, seen, value) for value in (0.0, UNWRITTEN)]
     return [name for name in names if not identical(ran[0][name], ran[1][name])]
 
 

@@ -166,6 +166,16 @@ def begun(x):
     first[:1] = x[:1]
     return first, twice(x)
 
+@triton.jit
+def _addressed(places, y, n, BLOCK: tl.constexpr):
+    x, at = tl.load(places).to(tl.pointer_type(tl.float16)), tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n), mask=at < n)
+
+def addressed(x):
+    y, places = torch.empty_like(x), torch.tensor([x.data_ptr()], device=x.device)
+    _addressed[(1,)](places, y, x.numel(), triton.next_power_of_2(x.numel()))
+    return y
+
 def other(x):
     return x * 2.0
 """
@@ -259,6 +269,9 @@ BEGUN = """first, result = mod.begun(x)
                 return False, "wrong"
             if not torch.allclose(result, expected, atol=1e-2):
                 return False, "wrong\""""
+ADDRESSED = """result = mod.addressed(x)
+            if not torch.allclose(result, x):
+                return False, "wrong\""""
 SCALED = """result = mod.scaled(x, 1.0 / cols)
             if not torch.allclose(result, x / cols, atol=1e-2):
                 return False, "wrong\""""
@@ -315,4 +328,5 @@ SCRIPTED = {
     "eight_bits_partly": EIGHT_BITS_PARTLY,
     "unwritten": UNWRITTEN,
     "begun": BEGUN,
+    "addressed": ADDRESSED,
 }

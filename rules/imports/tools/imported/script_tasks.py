@@ -28,8 +28,8 @@ from imported.script_stage import Seen, copied, results
 from imported.scripts import Script
 from imported.shape_space import FIXED, Shapes, Space, between, explore
 
-_ADDRESS = re.compile(r"\bbyte -?\d+ of")
-"""Where a kernel reads that takes integers for addresses: elsewhere in every process."""
+_ADDRESS = re.compile(r"\bbyte -?\d+ of '\w*' \(\d+ bytes\)")
+"""What is next to where a kernel reads that takes integers for addresses: by chance."""
 
 _HALF = (torch.float16, torch.bfloat16)
 
@@ -369,7 +369,7 @@ class Learning:
             with FilledMemory(unwritten):
                 outcome = (function[seen.grid] if seen.grid else function)(**values)
         except Exception as error:  # noqa: BLE001 - whatever the benchmark's code raises
-            said = _ADDRESS.sub("a byte of", first_line(error))
+            said = _ADDRESS.sub("in none of its tensors", first_line(error))
             raise LeftOutError(
                 "NEEDS_GPU", f"its kernel fails in Triton's interpreter: {said}"
             ) from None

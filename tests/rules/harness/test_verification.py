@@ -133,7 +133,21 @@ def test_a_quick_look_agrees_with_a_close_one(dtype):
         assert quick == pytest.approx(close, rel=0.01)
 
 
-@pytest.mark.parametrize(("got", "expected"), [(math.nan, 1.0), (1.0, math.inf), (0.0, 0.0)])
+@pytest.mark.parametrize("scale", [0.0, 1e-300, 1e-42, 1e-30, 1e-13])
+def test_a_quick_look_suffices_for_what_is_nearly_zero(scale):
+    exact = scale * torch.linspace(-1.0, 1.0, 100).double()
+    bound = Bound(1e-3, 1e-3)
+    for off in (0.0, 0.5, 20.0):
+        allowed = tolerance.allowance(exact, "f32", bound)
+        got = (exact + off * allowed).float()
+        close = float(tolerance.excess(got, exact, "f32", allowed).max())
+        quick = float(tolerance.quick_excess(got[None], exact[None], "f32", bound))
+        assert quick == pytest.approx(close, rel=0.01, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("got", "expected"), [(math.nan, 1.0), (1.0, math.inf), (1.0, 1e39), (math.inf, 1e39)]
+)
 def test_a_quick_look_leaves_what_is_hard_to_a_close_one(got, expected):
     quick = tolerance.quick_excess(
         torch.tensor([[got]]), torch.tensor([[expected]]).double(), "f32", Bound(1e-3, 1e-3)

@@ -9,6 +9,7 @@ import click
 
 from kabuild.base.errors import ExitCode, Reason, UsageError
 from kabuild.base.fs import atomic_write
+from kabuild.base.listing import abridged, counted
 from kabuild.base.printing import in_line
 from kabuild.cli.flags import KeyFlags, RunFlags
 from kabuild.cli.options import argument, flag, takes
@@ -16,11 +17,12 @@ from kabuild.cli.prove import prove
 from kabuild.cli.session import builder
 from kabuild.imports.adapter import Adapter, find_adapter
 from kabuild.imports.capture import Captured, capture
-from kabuild.imports.checkout import declare_repository
+from kabuild.imports.checkout import Declared, declare_repository
+from kabuild.imports.lock_text import differences
 from kabuild.loading import Loader, find_workspace, load_workspace
 from kabuild.loading.repository import Repository
 from kabuild.loading.workspace import Workspace
-from kabuild.model.label import Pattern, repository_of
+from kabuild.model.label import Label, Pattern, repository_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,16 +56,17 @@ def command(options: ImportFlags) -> None:
 
     \b
     kabuild import kernelbench ../KernelBench
-    kabuild import --check @kernelbench//...
-    kabuild import --list @kernelbench
+    kabuild import @kernelbench
+    kabuild import --check @kernelbench
+    kabuild import --list @kernelbench//level1/...
     kabuild import --prove @kernelbench//level1/...
 
     With --check, exits with 3 when a lock is stale; with --prove, when a task differs.
     """
     root = find_workspace(Path.cwd())
     if options.listing:
-        for name in _names(options.what):
-            _list(root, name)
+        for text in options.what:
+            _list(root, text)
     elif options.proving:
         for name in _names(options.what):
             _repository(root, name)
@@ -76,23 +79,46 @@ def command(options: ImportFlags) -> None:
 
 
 def _import(root: Path, options: ImportFlags) -> None:
-    if len(options.what) != 2 or options.what[0].startswith("@"):
+    """Import a checkout, or again what the workspace has as ``@NAME``."""
+    first, *rest = options.what
+    if all(text.startswith("@") and "/" not in text for text in options.what):
+        if options.name:
+            what = f"--name is for a new import, and '{first}' has a name"
+            raise UsageError(Reason.BAD_FLAG, what)
+        for name in _names(options.what):
+            known = _repository(root, name)
+            declared = declare_repository(root, name, known.adapter, known.path)
+            _write(declared, find_adapter(root, known.adapter), options)
+        return
+    adapter = None if first.startswith("@") else find_adapter(root, first)
+    if adapter is None or len(rest) != 1:
+        such = first if adapter else "kernelbench"
         raise UsageError(
             Reason.BAD_FLAG,
-            f"expected an adapter and a path, got '{' '.join(options.what)}'",
-            hint="such as: kabuild import kernelbench ../KernelBench",
+            f"expected an adapter and a path, or @NAME, got '{' '.join(options.what)}'",
+            hint=f"such as: kabuild import {such} ../{such}",
         )
-    name, path = options.what
-    adapter, checkout = find_adapter(root, name), _checkout(path)
-    declared = declare_repository(root, options.name or name, name, checkout)
+    name, checkout = options.name or first, _checkout(rest[0])
+    _write(declare_repository(root, name, first, checkout), adapter, options)
+
+
+def _write(declared: Declared, adapter: Adapter, options: ImportFlags) -> None:
+    """Write the lock of a repository, then declare it."""
     repository = declared.repository
+    lock = declared.workspace.root / repository.lock
     captured = _capture(declared.workspace, repository, adapter, options)
-    lock = root / repository.lock
+    before = _text(lock)
     lock.parent.mkdir(exist_ok=True)
     atomic_write(lock, captured.text.encode())
     declared.write()
     _tell(repository, adapter, captured)
-    click.echo(f"{repository.lock}: written")
+    click.echo(f"{repository.lock}: {'unchanged' if captured.text == before else 'written'}")
+    for line in differences(before, captured.text) if before else ():
+        click.echo(f"  {line}")
+
+
+def _text(lock: Path) -> str:
+    return lock.read_bytes().decode(errors="replace") if lock.is_file() else ""
 
 
 def _checkout(text: str) -> Path:
@@ -109,16 +135,16 @@ def _is_current(root: Path, name: str, options: ImportFlags) -> bool:
     repository = _repository(root, name)
     adapter = find_adapter(root, repository.adapter)
     workspace = load_workspace(root)
-    before = Loader(workspace).external.lock(name)  # raises for an invalid one
+    known = Loader(workspace).external.lock(name)  # raises for an invalid one
     captured = _capture(workspace, repository, adapter, options)
-    if captured.text == (root / repository.lock).read_text():
+    before = _text(root / repository.lock)
+    if captured.text == before:
         click.echo(f"{repository.lock}: up to date")
         return True
-    click.echo(
-        f"{repository.lock}: stale\n  update it: "
-        f"kabuild import {repository.adapter} {repository.shown}"
-    )
-    for task in sorted(captured.left_out.keys() & {*before.names()}):
+    click.echo(f"{repository.lock}: stale\n  update it: kabuild import @{name}")
+    for line in differences(before, captured.text):
+        click.echo(f"  {line}")
+    for task in sorted(captured.left_out.keys() & {*known.names()}):
         absent = captured.left_out[task]
         click.echo(f"  no longer imported: {task}: {absent.reason}  {absent.why}")
     return False
@@ -142,23 +168,41 @@ def _tell(repository: Repository, adapter: Adapter, captured: Captured) -> None:
         click.echo(f"  {in_line(terms.note)}")
     for reason, count in sorted(captured.classes.items()):
         click.echo(f"  left out: {count} {reason}")
+    if captured.changed:
+        click.echo(
+            f"warning: {counted(len(captured.changed), 'file')} not as commit "
+            f"{captured.commit[:12]} has them: {in_line(abridged(captured.changed))}\n"
+            "  the lock is about these files as they are; others have to have the same",
+            err=True,
+        )
     if captured.left_out:
         click.echo(f"  each with its reason: kabuild import --list @{repository.name}")
 
 
-def _list(root: Path, name: str) -> None:
+def _list(root: Path, text: str) -> None:
+    """Print the tasks of ``@NAME``, or those that a pattern covers."""
+    (name,) = _names((text,))
     _repository(root, name)
+    wanted = Pattern.parse(text) if "//" in text else None
+    covered = 0
     for task in Loader(load_workspace(root)).external.lock(name).tasks():
+        if wanted and not wanted.covers(Label.parse(f"@{name}//{task.name}")):
+            continue
+        covered += 1
         absent = task.left_out
         said = f"{absent.reason}  {absent.why}" if absent else "imported"
         click.echo(f"@{name}//{task.name}  {said}")
+    if wanted and not covered:
+        hint = f"all of them: kabuild import --list @{name}"
+        raise UsageError(Reason.UNKNOWN_PACKAGE, f"no task '{text}'", hint=hint)
 
 
 def _repository(root: Path, name: str) -> Repository:
     Loader(load_workspace(root))
     known = load_workspace(root).repositories
     if name not in known:
-        hint = f"known: {', '.join(f'@{n}' for n in known) or 'none yet'}"
+        others = ", ".join(f"@{other}" for other in known)
+        hint = f"known: {others}" if known else "to add one: kabuild import ADAPTER PATH"
         raise UsageError(Reason.UNKNOWN_PACKAGE, f"no repository '@{name}'", hint=hint)
     return known[name]
 

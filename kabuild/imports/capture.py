@@ -13,6 +13,7 @@ from kabuild.execution.isolation import require_sandbox
 from kabuild.imports.adapter import UNREADABLE, Adapter, Listed, unreadable
 from kabuild.imports.checkout import check_commit
 from kabuild.imports.facts import Facts, left_out, read_facts
+from kabuild.imports.git_index import changed_files
 from kabuild.imports.lock_text import KIND, lock_text, task_text
 from kabuild.loading import Loader, Package
 from kabuild.loading.checkout import Checkout
@@ -40,11 +41,15 @@ class Captured:
         text: the lock.
         imported: how many tasks have a target.
         left_out: by task, the class of the failure and a sentence.
+        commit: the checkout's; ``""`` if unknown.
+        changed: files of tasks that are not as that commit has them.
     """
 
     text: str
     imported: int
     left_out: Mapping[str, LeftOut] = field(hash=False)
+    commit: str = ""
+    changed: tuple[str, ...] = ()
 
     @property
     def classes(self) -> Mapping[str, int]:
@@ -87,7 +92,13 @@ def capture(
         texts.append(text)
         if why:
             absent[task.name] = why
-    return Captured(lock_text(adapter, commit, texts), len(listed) - len(absent), absent)
+    return Captured(
+        lock_text(adapter, commit, texts),
+        len(listed) - len(absent),
+        absent,
+        commit,
+        changed_files(repository.path, sorted({file for task in listed for file in task.files})),
+    )
 
 
 def _told(

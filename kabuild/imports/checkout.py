@@ -11,6 +11,7 @@ from kabuild.base.errors import LoadError, Reason, UsageError
 from kabuild.base.fs import atomic_write
 from kabuild.base.reading import read_plain
 from kabuild.base.toml_text import quoted
+from kabuild.imports.git_index import git_directory
 from kabuild.loading import load_workspace
 from kabuild.loading.repository import Repository
 from kabuild.loading.roots import WORKSPACE_FILE
@@ -24,12 +25,8 @@ _MOST_BYTES = 8 << 20
 
 def commit_of(checkout: Path) -> str:
     """The checked-out commit; ``""`` if unknown."""
-    git = checkout / ".git"
     try:
-        if git.is_file():  # a worktree's: "gitdir: PATH"
-            git = (
-                checkout / read_plain(git, _MOST_BYTES).decode().split(":", 1)[1].strip()
-            ).resolve()
+        git = git_directory(checkout)
         head = read_plain(git / "HEAD", _MOST_BYTES).decode().strip()
         if not head.startswith("ref: "):
             return head if _COMMIT.fullmatch(head) else ""

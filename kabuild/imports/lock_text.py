@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kabuild.base.errors import LoadError, Reason
+from kabuild.base.listing import abridged, counted
 from kabuild.base.toml_text import quoted
 from kabuild.imports.adapter import Adapter, Listed
 from kabuild.imports.facts import Facts
@@ -62,6 +63,27 @@ def task_text(task: Listed, files: Mapping[str, str], found: Facts | LeftOut) ->
     if not same:
         raise ValueError("a lock cannot hold it")
     return text
+
+
+def differences(before: str, after: str) -> tuple[str, ...]:
+    """What an import has changed in a lock's tasks, each as a line."""
+    old, new = _tasks(before), _tasks(after)
+    found = {
+        "added": [name for name in new if name not in old],
+        "changed": [name for name in new if name in old and new[name] != old[name]],
+        "gone": [name for name in old if name not in new],
+    }
+    return tuple(
+        f"{counted(len(names), 'task')} {what}: {abridged(names)}"
+        for what, names in found.items()
+        if names
+    )
+
+
+def _tasks(text: str) -> dict[str, str]:
+    """The texts of a lock's tasks, by name."""
+    parts = text.split("\n[[task]]\n")[1:]
+    return {part.partition("\n")[0].removeprefix('name = "').rstrip('"'): part for part in parts}
 
 
 def _line(name: str, value: Any) -> str:

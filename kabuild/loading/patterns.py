@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from kabuild.base.errors import InfraError, KabuildError, LoadError, LoadErrors, Reason, UsageError
+from kabuild.base.listing import counted
 from kabuild.base.suggest import suggest
 from kabuild.loading.loader import Loader
 from kabuild.model.label import Label, Pattern, repository_of, show_package
@@ -164,6 +165,12 @@ def _nothing_below(loader: Loader, pattern: Pattern) -> KabuildError:
             Reason.UNKNOWN_PACKAGE,
             f"the workspace {loader.workspace.root} has no tasks yet",
             hint="make one: kabuild new task hip2hip/my_kernel",
+        )
+    if repository and (absent := loader.external.left_out(pattern.package)):
+        return UsageError(
+            Reason.UNKNOWN_PACKAGE,
+            f"no task below '{shown}' was imported: {counted(len(absent), 'task')} left out",
+            hint=f"the reasons: kabuild import --list {pattern.text}",
         )
     hint = suggest(f"{shown}/...", [f"{show_package(parent)}/..." for parent in parents])
     return UsageError(Reason.UNKNOWN_PACKAGE, f"no package below '{shown}'", hint=hint)

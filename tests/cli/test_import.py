@@ -304,7 +304,7 @@ def test_a_bundle_names_the_licence_and_holds_only_what_may_be_passed_on(
         (("kernelbnch", "../bench"), "no adapter 'kernelbnch'\n  did you mean 'kernelbench'?"),
         (("kernelbench", "."), "is not a checkout of kernelbench: it has no KernelBench/level1"),
         (("kernelbench", "nowhere"), "no directory 'nowhere'"),
-        (("kernelbench",), "expected an adapter and a path"),
+        (("kernelbench",), "expected an adapter and a path, or @NAME"),
         (("kernelbench", "../bench", "--name=K"), "'K' is not a valid repository name"),
         (("--list", "@kc"), "no repository '@kc'"),
         (("--check", "//..."), "'//...' is not an external repository"),

@@ -146,14 +146,48 @@ def test_the_columns_of_a_convolution_count(transposed, columns):
         assert ledger.peak >= held + 8 * (made.numel() + given.numel() + each * 9 * columns)
 
 
-def test_the_library_for_convolutions_computes_no_doubles(tmp_path):
-    enabled = "torch.full_like(x, float(torch.backends.cudnn.enabled))"
-    judge = softmax(tmp_path, REFERENCE.replace("torch.softmax(x * scale, dim=-1)", enabled))
-    config = Config("c", {"rows": 1, "cols": 1}, "f32", {"scale": 1.0})
-    inputs = {"x": torch.zeros(1, 1)}
+@pytest.mark.parametrize(
+    ("layer", "weight"),
+    [
+        ("conv2d(x, w, groups=4)", (256, 4, 1, 1)),
+        ("conv_transpose2d(x, w, groups=4)", (16, 8, 3, 3)),
+    ],
+)
+def test_the_results_of_a_convolutions_groups_are_counted_twice(tmp_path, layer, weight):
+    """They are copied beside each other, here as on a device without a library for that."""
+    channels, sides = (256, 64) if weight[2] == 1 else (32, 66)
+    given = Argument("x", "T", ("b", "16", "64", "64")), Argument("w", "T", tuple(map(str, weight)))
+    made = Argument("y", "T", ("b", str(channels), str(sides), str(sides)))
+    signature = Signature(given, (made,), (), ("b",))
+    (tmp_path / "reference.py").write_text(
+        f"""import torch
 
-    assert judge.oracle.expected(config, inputs)["y"].item() == 0.0
-    assert judge.oracle.compute(config, inputs)["y"].item() == 1.0
+def inputs(config, generator):
+    x = torch.randn(config["b"], 16, 64, 64, generator=generator)
+    return {{"x": x, "w": torch.randn(*{weight}, generator=generator)}}
+
+def reference(x, w, **_):
+    return {{"y": torch.nn.functional.{layer}}}
+"""
+    )
+    judge = judge_of(tmp_path / "reference.py", signature)
+    config = Config("c", {"b": 4}, "f32", {})
+    inputs = judge.oracle.inputs(config, torch.Generator().manual_seed(1))
+    most = taken(lambda: judge.oracle.expected(config, inputs))
+
+    outputs = 8 * 4 * channels * sides * sides
+    assert 2 * outputs <= most <= Verification.of(judge, signature, config).least
+
+
+def test_a_judge_leaves_convolutions_to_no_library(tmp_path):
+    """In a process of its own: it holds for good, and nothing that a task does undoes it."""
+    code = "torch.backends.disable_global_flags(); multiply_matrices(); multiply_matrices()"
+    told = "print(torch.backends.cudnn.enabled)"
+    text = f"import torch; from truth.precision import multiply_matrices; {code}; {told}"
+    tools = {"PYTHONPATH": str(ROOT / "rules/harness/tools"), "PATH": os.environ["PATH"]}
+    said = subprocess.check_output([sys.executable, "-c", text], text=True, env=tools)
+
+    assert said == "False\n"
 
 
 def test_an_oracle_may_hold_far_more_than_its_largest_tensor(tmp_path):

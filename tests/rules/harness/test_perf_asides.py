@@ -1,6 +1,6 @@
 """Timed processes are asked other things too, so that what is right must stay right."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="arg-type, list-item"
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_what_compiles_for_each_size_gets_other_sizes_once_in_a_process(
 ):
     spec = parse_spec(write_spec(tmp_path, REFERENCE, gate="perf"))
     spec = replace(spec, candidate=replace(spec.candidate, abi=abi, platform="cuda:sm_90"))
-    asides = Asides(SimpleNamespace(assessor=None), spec, draw=7)  # type: ignore[arg-type]
+    asides = Asides(SimpleNamespace(assessor=None), spec, draw=7)
     size = SimpleNamespace(config=spec.configs[0], calls=["a", "b", "c"], slack={})
     monkeypatch.setattr(asides, "_sizes", [size])
 
@@ -122,3 +122,19 @@ def test_what_compiles_for_each_size_gets_other_sizes_once_in_a_process(
 
     assert {len(names) for names in asked} == {most}
     assert len({str(names) for names in asked}) == 3 - most  # any config's turn, if only one's
+
+
+def test_calls_to_which_the_oracle_has_no_answer_are_left_out():
+    """Even where the baseline gives the same NaN, which is no error."""
+    call = SimpleNamespace(config="c")
+    right = SimpleNamespace(
+        measures=("y",),
+        sampled={},
+        together=lambda _: 1,
+        measured=lambda *_: torch.zeros(1, 2).double(),
+        allowed=lambda *_: 1.0,
+    )
+    asides = Asides(SimpleNamespace(assessor=right), None, 1)
+    for defined in (True, False):
+        right.defined = lambda _, defined=defined: defined
+        assert [found for found, _ in asides._looked_at([(call, {})])] == [call] * defined

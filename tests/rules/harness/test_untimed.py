@@ -77,6 +77,19 @@ def test_what_is_right_is_not_kept(turns):
     turns.refuse(turns("candidate", right), turns("baseline", right))
 
 
+def test_what_only_a_close_look_decides_is_not_kept(turns):
+    """Steps of a quantised result, or numbers next to the limit."""
+
+    def at_the_limit(call):
+        exact = call.expected["y"]
+        return (exact + 0.95 * (1e-5 * exact.square().mean().sqrt() + 1e-4 * exact)).float()
+
+    taken = turns("candidate", at_the_limit)
+
+    assert [odd.doubtful for odd in taken.odd] == [None] * COUNT
+    assert all(0.9 < odd.excess["y"] < 1.0 for odd in taken.odd)
+
+
 def test_what_is_wrong_is_found_at_once_if_the_baseline_has_run(turns):
     baseline = turns("baseline", right)
     with pytest.raises(CandidateFault) as raised:

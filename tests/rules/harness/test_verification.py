@@ -146,6 +146,20 @@ def test_a_quick_look_suffices_for_what_is_nearly_zero(scale):
 
 
 @pytest.mark.parametrize(
+    ("dtype", "beyond"),
+    [("f16", 65510.0), ("bf16", 3.392e38), ("f32", 3.4028235e38), ("f32", 4e38)],
+)
+def test_what_a_dtype_cannot_hold_is_left_to_a_close_look(dtype, beyond):
+    """The exact scale is without it: beside it, all else could be wrong."""
+    exact = torch.ones(1, 10_000).double()
+    exact[0, 0] = beyond
+    got = torch.zeros(1, 10_000)
+    got[0, 0] = math.inf
+
+    assert math.isnan(float(tolerance.quick_excess(got, exact, dtype, Bound(1e-3, 1e-3))))
+
+
+@pytest.mark.parametrize(
     ("got", "expected"), [(math.nan, 1.0), (1.0, math.inf), (1.0, 1e39), (math.inf, 1e39)]
 )
 def test_a_quick_look_leaves_what_is_hard_to_a_close_one(got, expected):

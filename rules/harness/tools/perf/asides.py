@@ -222,9 +222,11 @@ class Asides:
         made = [(call, found) for call, found in ran if not isinstance(found, CandidateFault)]
         looks = self._verifier.look([call for call, _ in made], [found for _, found in made])
         for (call, outputs), look in zip(made, looks, strict=True):
+            if not assessor.defined(call):
+                continue
             if self._verifier.is_right(look, look.excess):
                 yield call, look.excess
-            elif assessor.defined(call):
+            else:
                 off = assessor.excesses(call, outputs)
                 if assessor.assess(call, outputs, off).ok:
                     yield call, off

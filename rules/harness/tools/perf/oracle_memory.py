@@ -224,17 +224,22 @@ def _drawn(judge: Judge, signature: Signature, config: Config) -> int:
 
 
 def _columns(function: Any, args: Sequence[Any], made: Any) -> int:
-    """The bytes of the columns of one sample, of which a convolution is a product of matrices."""
+    """The bytes of the columns of one sample, of which a convolution is a product of matrices.
+
+    One of several groups is a loop over them, whose results are copied beside each other.
+    """
     match function:
         case torch.ops.aten.convolution.default:
-            given, weight, transposed = args[0], args[1], args[6]
-            wide = given if transposed else made
+            given, weight, transposed, groups = args[0], args[1], args[6], args[8]
+            wide, joined = given if transposed else made, (made,)
         case torch.ops.aten.convolution_backward.default:
-            gradient, given, weight, transposed = args[0], args[1], args[2], args[7]
-            wide = given if transposed else gradient
+            gradient, given, weight, transposed, groups = *args[:3], args[7], args[9]
+            wide, joined = given if transposed else gradient, made
         case _:
             return 0
-    return math.prod((*weight.shape[1:], *wide.shape[2:], int(weight.itemsize)))
+    columns = math.prod((*weight.shape[1:], *wide.shape[2:], int(weight.itemsize)))
+    copied = sum(_held(item) for item in joined if item is not None) if groups > 1 else 0
+    return columns + copied
 
 
 def _empty(signature: Signature, config: Config) -> Mapping[str, Tensor]:

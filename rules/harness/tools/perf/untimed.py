@@ -82,6 +82,8 @@ class Untimed:
         own = look.excess if turn.side == "baseline" else {}
         if self._verifier.is_right(look, own):
             return Odd(look.excess)
+        if not look.decides and (right := self._assessor.excesses_if_right(call, outputs)):
+            return Odd(right)
         if self._assessor.sampled or (turn.side == "candidate" and turn.beside is None):
             copies = {name: made.clone() for name, made in outputs.items()}
             return Odd({}, Doubtful(call, copies, look))

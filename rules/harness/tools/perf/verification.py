@@ -67,6 +67,11 @@ class Look:
     excess: Mapping[str, float]
     whole: bool
 
+    @property
+    def decides(self) -> bool:
+        """Whether it says of each output on which side of a bare allowance it is."""
+        return all(_decides(excess, whole=True) for excess in self.excess.values())
+
 
 class Verifier:
     """Verifies batches of one task's calls."""

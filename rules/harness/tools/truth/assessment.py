@@ -114,6 +114,18 @@ class Assessor:
         names = [a.name for a in self._signature.results if a.name not in self.sampled]
         return {n: float(self._compare(call, n, outputs[n]).largest().item()) for n in names}
 
+    def excesses_if_right(self, call: Call, outputs: Tensors) -> Mapping[str, float] | None:
+        """``excesses`` if all outputs are right without any slack; else None.
+
+        Also None for a task with its own check or sampled outputs.
+        """
+        if self._oracle.structured or self.sampled:
+            return None
+        if any(self._written(call, name, outputs[name]) for name in self.measures):
+            return None
+        found = self.excesses(call, outputs)
+        return found if all(excess <= 1.0 for excess in found.values()) else None
+
     def wrong_by_itself(self, call: Call, outputs: Tensors) -> str:
         """One line on how a baseline is wrong despite slack for its own error; empty if right.
 

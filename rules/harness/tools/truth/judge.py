@@ -26,6 +26,7 @@ from truth.fitting import fitting
 from truth.lanes import Lane, Ran, Results
 from truth.lazy_outputs import LazyOutputs, bytes_of
 from truth.oracle import Oracle
+from truth.precision import multiply_matrices
 from truth.proof import Proof
 from truth.recent import Recent
 from truth.side import Launching, Side, remembering
@@ -146,6 +147,9 @@ class Judge:
             )
         except ValueError as error:
             raise SpecError(str(error)) from None
+        on_device = spec.candidate.on_device
+        if on_device:
+            multiply_matrices()
         oracle = Oracle(spec.reference, spec.signature)
         digest = seeds.artifact_digest([Path(spec.candidate.path)])
 
@@ -153,7 +157,6 @@ class Judge:
             limits = RunnerPolicy.suited(program, policy.call_seconds)
             return replace(limits, awake=timed)
 
-        on_device = spec.candidate.on_device
         return cls(
             candidate=Side(
                 launcher,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 
 import torch
 from torch import Generator, Tensor
@@ -24,19 +23,14 @@ def slices(count: int, device: torch.device) -> Iterator[slice]:
         yield slice(first, min(count, first + SLICE))
 
 
-@contextmanager
-def products_of_matrices() -> Iterator[None]:
-    """Have PyTorch compute convolutions of doubles as products of matrices on a device.
+def multiply_matrices() -> None:
+    """Have this process compute convolutions on a device as products of matrices, for good.
 
-    The vendor's libraries for convolutions have no good kernels for doubles: on an H200 transposed
-    ones took 2 to 12 times as long. One sample's columns are in memory at a time.
+    The vendors' libraries for convolutions have no good kernels for doubles: on an H200 transposed
+    ones took 2 to 12 times as long. One sample's columns are in memory at a time. Nor are single
+    ones rounded to TF32 then. Runners have processes of their own.
     """
-    library = torch.backends.cudnn  # on AMD it stands for MIOpen
-    before, library.enabled = library.enabled, False
-    try:
-        yield
-    finally:
-        library.enabled = before
+    torch._C._set_cudnn_enabled(False)  # noqa: SLF001, FBT003 - a task may forbid the public one
 
 
 def upcast(tensors: Tensors) -> dict[str, Tensor]:

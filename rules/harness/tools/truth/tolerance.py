@@ -92,7 +92,7 @@ def quick_excess(got: Tensor, expected: Tensor, dtype: str, bound: Bound) -> Ten
 
     ``got`` and ``expected`` are those of all calls: [calls, ...]. Takes a tenth of the time of
     doubles, with which each step would write more than a device's cache holds. NaN if anything is
-    not finite, or would not be: that needs a closer look. Works in slices.
+    not finite, or would not be in ``dtype``: that needs a closer look. Works in slices.
 
     The scale alone is a double, as the squares of small numbers are no single ones: what is nearly
     zero everywhere, as behind an activation, needs no closer look.
@@ -105,14 +105,16 @@ def quick_excess(got: Tensor, expected: Tensor, dtype: str, bound: Bound) -> Ten
         norms = [torch.linalg.vector_norm(flat[:, of], dim=1, dtype=torch.float64) for of in places]
         norm = torch.linalg.vector_norm(torch.stack(norms), dim=0) if len(norms) > 1 else norms[0]
         typical = norm / math.sqrt(flat.shape[1])
-        finite = torch.where(torch.isfinite(typical), typical, torch.nan)
-        least = (bound.atol * finite + _smallest(dtype)).float().unsqueeze(1)
-        found = []
+        least = (bound.atol * typical + _smallest(dtype)).float().unsqueeze(1)
+        found, largest = [], []
         for of in places:
             exact = flat[:, of].float()
-            allowed = exact.abs().mul_(bound.rtol).add_(least)
+            allowed = exact.abs()
+            largest.append(allowed.amax(1))
+            allowed.mul_(bound.rtol).add_(least)
             found.append((made[:, of].float() - exact).abs_().div_(allowed).amax(1))
-        return torch.stack(found).amax(0) if len(found) > 1 else found[0]
+        held = torch.stack(largest).amax(0) < torch.finfo(torch_dtype(dtype)).max
+        return torch.where(held, torch.stack(found).amax(0), torch.nan)
 
 
 def per_call(values: Tensor) -> Tensor:

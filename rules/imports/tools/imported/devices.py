@@ -11,13 +11,17 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 _PLAIN = torch.Generator
-UNWRITTEN = 7.0
-"""What a kernel's memory holds first where it is learned what it computes.
+UNWRITTEN = 1e30
+"""What a kernel's memory holds first where it is learned what it computes, or its dtype's most.
 
 A script's own is zero: where neither writes anything, they differ each time, not by chance.
 """
 
-_EMPTY = ("empty", "empty_like", "new_empty", "empty_strided")
+EMPTY = (
+    *("empty", "empty_like", "empty_permuted", "empty_strided"),
+    *("new_empty", "new_empty_strided"),
+)
+"""The functions that return unwritten memory."""
 
 
 @contextlib.contextmanager
@@ -44,9 +48,21 @@ class FilledMemory(TorchFunctionMode):
         """The call, with the value instead of undefined ones."""
         del types
         result = func(*args, **(kwargs or {}))
-        if getattr(func, "__name__", "") in _EMPTY and isinstance(result, torch.Tensor):
-            result.fill_(self._value)
+        new = getattr(func, "__name__", "") in EMPTY and (kwargs or {}).get("out") is None
+        if new and isinstance(result, torch.Tensor):
+            _fill(result, self._value)
         return result
+
+
+def _fill(tensor: torch.Tensor, value: float) -> None:
+    """Fill a tensor with a value, or the largest that its dtype has; not one that has none."""
+    with contextlib.suppress(RuntimeError, TypeError), torch.no_grad():  # packed or sparse ones
+        kind = tensor.dtype
+        if kind.is_floating_point or kind.is_complex:
+            value = min(value, torch.finfo(kind).max)
+        elif kind is not torch.bool:
+            value = min(int(value), torch.iinfo(kind).max)
+        tensor.fill_(value)
 
 
 class _Generator(torch.Generator):

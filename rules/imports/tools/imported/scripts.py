@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from imported.devices import instead_of_cuda
+from imported.devices import EMPTY, instead_of_cuda
 from imported.script_setting import as_on_a_gpu, by_default_on_the_cpu, no_launch, salted
 from imported.script_stage import DoneError, Matches, Seen, Stage
 
@@ -37,7 +37,6 @@ _LISTS = ("TEST_SHAPES", "TEST_CASES", "SEEDS")
 _EQUAL = ("allclose", "equal", "isclose", "eq", "ne", "__eq__", "__ne__", "sub", "__sub__", "rsub")
 _ROUNDED = (torch.float32, torch.float16, torch.bfloat16)
 _CASTS = ("float", "half", "bfloat16")
-_EMPTY = ("empty", "empty_like", "new_empty", "empty_strided")
 
 
 @dataclass(frozen=True)
@@ -241,7 +240,7 @@ class _Watch(TorchFunctionMode):
         result = func(*args, **keywords)
         if name in {"clone", "cpu"} and args and self._stage.running:
             self._stage.copied(args[0], result)
-        if name in _EMPTY and isinstance(result, Tensor):
+        if name in EMPTY and isinstance(result, Tensor):
             result.zero_()
         self._stage.operated(result, *args)
         return result

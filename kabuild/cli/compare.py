@@ -10,7 +10,7 @@ import click
 
 from kabuild.base.errors import ExitCode, Reason, UsageError
 from kabuild.builder import Builder
-from kabuild.cli.evaluations import evaluated, is_file, machine_failed, platform_of, read_file
+from kabuild.cli.evaluations import Evaluated, evaluated, exit_code, is_file, platform_of, read_file
 from kabuild.cli.flags import GateFlags
 from kabuild.cli.judging_flags import JudgingFlags
 from kabuild.cli.options import takes
@@ -45,8 +45,9 @@ def command(options: CompareFlags) -> None:
     correct, it wins, with a ratio of at least 1.0x. The interval is a paired bootstrap over tasks;
     the p-value is from an exact sign test. Cached results are reused.
 
-    Exits with 0 whichever is better, 2 if they were judged on different devices, and 36 after
-    an infrastructure failure: trials that were not judged are named and excluded from all figures.
+    Exits with 0 whichever is better, 1 if an action failed without a verdict (a missing solution),
+    2 if they were judged on different devices, and 36 after an infrastructure failure. Trials that
+    were not judged are named and excluded from all figures.
     """
     one, other, *patterns = (*options.patterns, "", "")[: max(2, len(options.patterns))]
     if not one or not other or (not patterns and not (is_file(one) and is_file(other))):
@@ -57,31 +58,31 @@ def command(options: CompareFlags) -> None:
         )
     request = replace(options.request(), patterns=tuple(patterns))
     with builder() as builds:
-        found = _both((one, other), request, builds)
-        for text in remarks(*found):
+        made = _both((one, other), request, builds)
+        first, second = made.evaluations
+        for text in remarks(first, second):
             builds.sink.emit(Warned(f"the two differ in {text}"))
-    comparison = _compared(found)
+    comparison = _compared(first, second)
     if options.as_json:
         shown = {"schema": "kabuild/compare/1", **comparison.to_json()}
         click.echo(json.dumps(shown, indent=2, allow_nan=False))
     else:
         click.echo(render_comparison(comparison))
-    if machine_failed(found):
-        raise click.exceptions.Exit(int(ExitCode.ENVIRONMENT))
+    if (code := exit_code(made.evaluations, failed=made.failed)) != ExitCode.OK:
+        raise click.exceptions.Exit(int(code))
 
 
-def _both(
-    names: tuple[str, str], request: Request, builds: Builder
-) -> tuple[Evaluation, Evaluation]:
+def _both(names: tuple[str, str], request: Request, builds: Builder) -> Evaluated:
     """The evaluations of both names; nothing runs if they cannot be compared."""
     files = {name: by_agent(read_file(name, builds.store), name) for name in names if is_file(name)}
     here = platform_of(request) if len(files) < len({*names}) else {}
     _refuse_different(names, [files[n].platform if n in files else here for n in names])
     agents = [name for name in names if name not in files]
     made = evaluated([replace(request, agent=name) for name in agents], builds)
-    called = {name: replace(done, name=name) for name, done in zip(agents, made, strict=True)}
-    one, other = named_apart([(files | called)[name] for name in names])
-    return one, other
+    done = zip(agents, made.evaluations, strict=True)
+    called = {name: replace(evaluation, name=name) for name, evaluation in done}
+    both = named_apart([(files | called)[name] for name in names])
+    return replace(made, evaluations=tuple(both))
 
 
 def _refuse_different(names: tuple[str, str], platforms: list[Mapping[str, str]]) -> None:
@@ -95,8 +96,8 @@ def _refuse_different(names: tuple[str, str], platforms: list[Mapping[str, str]]
         )
 
 
-def _compared(found: tuple[Evaluation, Evaluation]) -> Comparison:
+def _compared(one: Evaluation, other: Evaluation) -> Comparison:
     try:
-        return compare(*found)
+        return compare(one, other)
     except ValueError as error:
         raise UsageError(Reason.BAD_FLAG, str(error)) from None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from kabuild.base.errors import Interrupted, Reason, UsageError
+from kabuild.base.errors import ExitCode, Interrupted, Reason, UsageError
 from kabuild.base.version import __version__
 from kabuild.builder import Builder
 from kabuild.bundle.archive import SUFFIX, TOTAL_LIMIT
@@ -24,8 +25,20 @@ from kabuild.published.publish import manifest_of, request_of
 from kabuild.published.unpack import unpack
 from kabuild.report.arena import is_arena_run, read_arena
 from kabuild.report.evaluation import Evaluation, agent_name, read_evaluation, with_records
-from kabuild.report.failures import causes
+from kabuild.report.failures import render_causes
 from kabuild.store import Store
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The evaluations of several requests, in their order.
+
+    ``failed`` says whether an action of them failed without a verdict, such as one whose solution
+    is missing: what depends on it was not judged, and the machine is not at fault.
+    """
+
+    evaluations: tuple[Evaluation, ...]
+    failed: bool
 
 
 def is_file(text: str) -> bool:
@@ -66,8 +79,10 @@ def evaluated(
     *,
     in_full: bool = False,
     output: Path | None = None,
-) -> list[Evaluation]:
+) -> Evaluated:
     """Execute requests; cached results are reused. ``in_full`` adds their records.
+
+    Warns of each cause that actions broke of, once.
 
     ``output`` is the file of ``--output``, which no request may read.
 
@@ -78,19 +93,19 @@ def evaluated(
     for _, plan in planned:
         check_outputs(plan, {"--output": output})
     summaries = [_carried_out(*one, builder) for one in planned]
-    found = [_evaluation(summary) for summary in summaries]
-    if not in_full:
-        return found
-    store = builder.store
-    return [
-        with_records(one, manifest_of(summary, store), store.cas.get)
-        for one, summary in zip(found, summaries, strict=True)
-    ]
+    causes = [text for one in summaries for text in render_causes(one.settled.values())]
+    for text in dict.fromkeys(causes):
+        builder.sink.emit(Warned(text))
+    store = builder.store if in_full else None
+    outcomes = {item.outcome for one in summaries for item in one.settled.values()}
+    found = tuple(_evaluation(summary, store) for summary in summaries)
+    return Evaluated(found, failed=Outcome.FAILED in outcomes)
 
 
-def _evaluation(summary: Summary) -> Evaluation:
+def _evaluation(summary: Summary, store: Store | None) -> Evaluation:
+    """The evaluation; with a ``store``, also its records."""
     request = request_of(summary)
-    return Evaluation(
+    made = Evaluation(
         name=agent_name(request) or "solution",
         kabuild=__version__,
         platform=_named(summary.plan.loaded.options.platform),
@@ -98,6 +113,7 @@ def _evaluation(summary: Summary) -> Evaluation:
         results=summary.table,
         gates=summary.plan.gates,
     )
+    return with_records(made, manifest_of(summary, store), store.cas.get) if store else made
 
 
 def _carried_out(request: Request, planned: Plan, builder: Builder) -> Summary:
@@ -106,18 +122,7 @@ def _carried_out(request: Request, planned: Plan, builder: Builder) -> Summary:
         raise Interrupted(Reason.INTERRUPTED, "interrupted; finished results are kept")
     with suppress(OSError):  # disposable, like all of out/
         remember_keys(planned.loaded.workspace.root / "out", summary)
-    for text in _machine_faults(summary):
-        builder.sink.emit(Warned(text))
     return summary
-
-
-def _machine_faults(summary: Summary) -> Iterator[str]:
-    """The infrastructure failures, each cause once. Figures exclude them."""
-    for cause in causes(summary.settled.values()):
-        if cause.first.outcome is Outcome.INFRA:
-            more = f" ({cause.more})" if cause.more else ""
-            also = f"\n  {cause.others}" if cause.others else ""
-            yield f"not judged{more}: {cause.first.message}{also}"
 
 
 def platform_of(request: Request) -> Mapping[str, str]:
@@ -129,6 +134,11 @@ def _named(platform: Platform) -> Mapping[str, str]:
     return {"name": platform.name, **dict(platform.properties)}
 
 
-def machine_failed(evaluations: Iterable[Evaluation]) -> bool:
-    """Whether an infrastructure failure kept some gate from judging: exit code 36."""
-    return any(result.broken for evaluation in evaluations for result in evaluation.results)
+def exit_code(evaluations: Iterable[Evaluation], *, failed: bool) -> ExitCode:
+    """The exit code of a command that shows evaluations, whatever their verdicts are.
+
+    The machine decides first, then whether an action of this build ``failed`` without a verdict.
+    """
+    if any(result.broken for evaluation in evaluations for result in evaluation.results):
+        return ExitCode.ENVIRONMENT
+    return ExitCode.BUILD_FAILED if failed else ExitCode.OK

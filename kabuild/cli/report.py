@@ -13,7 +13,7 @@ from kabuild.base.fs import atomic_write
 from kabuild.builder import Builder
 from kabuild.bundle.archive import SUFFIX
 from kabuild.cli.audit import audit
-from kabuild.cli.evaluations import evaluated, is_directory, is_file, machine_failed, read_file
+from kabuild.cli.evaluations import evaluated, exit_code, is_directory, is_file, read_file
 from kabuild.cli.flags import GateFlags, SolverFlags
 from kabuild.cli.judging_flags import JudgingFlags
 from kabuild.cli.options import flag, takes
@@ -85,7 +85,8 @@ def command(options: ReportFlags) -> None:
 
     The page is one file that needs no network: verdicts, times with intervals, differences
     between kernels, provenance. Cached results are reused. Exits with 0 whatever the verdicts
-    are, and with 36 after an infrastructure failure.
+    are, with 1 if an action failed without a verdict (a missing solution), and with 36 after an
+    infrastructure failure.
     """
     form, output = options.form, options.output
     _check_output(form, output)
@@ -100,17 +101,20 @@ def command(options: ReportFlags) -> None:
             _audit(options, files, builds)
             return
         found = [_read(text, builds.store) for text in files]
+        failed = False
         if patterns:
             request = replace(options.request(), patterns=tuple(patterns))
             requests = [replace(request, agent=name) for name in names]
-            found += evaluated(requests, builds, in_full=True, output=output)
+            made = evaluated(requests, builds, in_full=True, output=output)
+            found += made.evaluations
+            failed = made.failed
     found = named_apart(found)
     if form == "arena":
         _write_runs(found, output)
     else:
         _write(_renderer(form, options.title)(found), form, output)
-    if machine_failed(found):
-        raise click.exceptions.Exit(int(ExitCode.ENVIRONMENT))
+    if (code := exit_code(found, failed=failed)) != ExitCode.OK:
+        raise click.exceptions.Exit(int(code))
 
 
 def _audit(options: ReportFlags, files: Sequence[str], builds: Builder) -> None:

@@ -70,6 +70,11 @@ def causes(settled: Iterable[Settled]) -> list[Cause]:
     return [Cause(tuple(items)) for items in found.values()]
 
 
+def render_causes(settled: Iterable[Settled]) -> list[str]:
+    """One paragraph per cause that actions broke of: the action, its message, what it affects."""
+    return [_broken(cause) for cause in causes(settled)]
+
+
 def render_failures(
     table: Sequence[TaskResult],
     settled: Iterable[Settled],
@@ -88,10 +93,9 @@ def render_failures(
     problems = [GateResult.of(NO_GATE, item) for item in items if item.label not in asked]
     problems = [gate for gate in problems if gate.failed]
     problems += [gate for result in table for gate in result.problems]
-    broken = causes(items)
-    told = {action.label for cause in broken for action in cause.actions}
+    told = {action.label for cause in causes(items) for action in cause.actions}
     said = [gate for gate in problems if gate.verdict and gate.cause not in told]
-    return [*map(_broken, broken), *(_gate_problem(gate, command, rerun) for gate in said)]
+    return [*render_causes(items), *(_gate_problem(gate, command, rerun) for gate in said)]
 
 
 def _broken(cause: Cause) -> str:

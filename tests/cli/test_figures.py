@@ -48,7 +48,10 @@ def test_what_the_machine_failed_is_compared_with_nothing(pair: CliWorkspace) ->
     assert (data.json["ties"], data.json["wins"], data.json["losses"]) == (1, 0, 0)
     assert data.json["unjudged"] == [{"//tasks/family0/t0": "ACTION_CRASHED"}, {}]
     assert "of none, excluded from all figures: //tasks/family0/t0 (ACTION_CRASHED)" in text.out
-    assert "warning: not judged: //tasks/family0/t0:t0.compile gave no verdict" in text.err
+    assert (
+        "warning: //tasks/family0/t0:t0.compile: could not be judged\n"
+        "  //tasks/family0/t0:t0.compile gave no verdict"
+    ) in text.err
 
 
 def test_where_nothing_was_judged_there_is_no_ratio(pair: CliWorkspace) -> None:
@@ -58,6 +61,26 @@ def test_where_nothing_was_judged_there_is_no_ratio(pair: CliWorkspace) -> None:
     assert ran.code == 36
     assert (ran.json["pairs"], ran.json["ratio"], ran.json["p_value"]) == ([], None, 1.0)
     assert "nothing to compare" in pair.run("compare", "good.kab", "none", "//tasks/family0/t0").out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("report", "//double", "--agents=none,//mine"), ("compare", "none", "//mine", "//double")],
+)
+def test_a_solution_that_is_not_there_is_told_once_and_is_no_success(
+    quick: CliWorkspace, command: tuple[str, ...]
+) -> None:
+    """As by ``kabuild test``: nothing of that agent was judged, and the machine works."""
+    quick.write("mine/BUILD.toml", '[[agent]]\nname = "mine"\nreplays = "exprt"\n')
+
+    ran = quick.run(*command, "--gates=compile")
+
+    assert ran.code == 1
+    assert (
+        "warning: //double:double.compile: failed\n"
+        "  no file 'double/solutions/exprt/double.hip' in the workspace\n"
+    ) in ran.err
+    assert ran.err.count("exprt") == 1
 
 
 def test_a_failure_never_wins_and_is_no_failure_of_the_command(pair: CliWorkspace) -> None:

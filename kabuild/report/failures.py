@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -103,7 +104,9 @@ def _broken(cause: Cause) -> str:
     what = "could not be judged" if item.outcome is Outcome.INFRA else "failed"
     head = f"{cause.title}: {what}"
     others = [f"  {cause.others}"] if cause.others else []
-    return "\n".join([head, *_indented(escaped(item.message)), *others])
+    first, _, rest = escaped(item.message).partition("\n")
+    message = f"{first}\n{textwrap.dedent(rest)}"  # hints stand below the head, as the message does
+    return "\n".join([head, *_indented(message), *others])
 
 
 def _gate_problem(gate: GateResult, command: str, rerun: Sequence[str]) -> str:

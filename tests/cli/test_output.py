@@ -328,8 +328,8 @@ def test_a_solution_that_is_not_there_is_told_once(quick: CliWorkspace) -> None:
     assert ran.out.startswith(
         "//double:double.compile: failed\n"
         "  no file 'double/solutions/exprt/double.hip' in the workspace\n"
-        "    did you mean 'expert'?\n"
-        "    judge the task's own kernel with --agent=none, or yours with --solution=FILE\n\ntask "
+        "  did you mean 'expert'?\n"
+        "  judge the task's own kernel with --agent=none, or yours with --solution=FILE\n\ntask "
     )
     assert ran.out.count("exprt") == 1
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from kabuild.base.errors import InfraError, KabuildError, LoadError, Reason
 from kabuild.base.sizes import show_size
 from kabuild.base.suggest import suggest
-from kabuild.model.action import Action, Artifact, Literal, Source, Toolchain
+from kabuild.model.action import Action, Artifact, Literal, Root, Source, Toolchain
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult
 from kabuild.store.cas import BlobMissingError, Cas
@@ -211,8 +211,7 @@ def _files(source: Source, host: str) -> Iterator[tuple[str, str, os.stat_result
     try:
         status = os.stat(host)  # noqa: PTH116 - the hot path
     except (FileNotFoundError, NotADirectoryError):
-        where = "" if source.root == "user" else f" in the {source.root}"
-        what = f"no file '{source.path}'{where}"
+        what = f"no file '{source.path}'{_where(source.root)}"
         raise LoadError(Reason.MISSING_FILE, what, hint=_meant(host)) from None
     if stat.S_ISREG(status.st_mode):
         _Bound(source).take(status.st_size, source.path)
@@ -221,6 +220,13 @@ def _files(source: Source, host: str) -> Iterator[tuple[str, str, os.stat_result
         yield from _walk(host, "", host, (), _Bound(source))
     else:
         raise _not_regular(source.path)
+
+
+def _where(root: Root) -> str:
+    """Where files of ``root`` lie, for people; a user's path says so itself."""
+    if root == "user":
+        return ""
+    return f" in {root}" if root.startswith("@") else f" in the {root}"
 
 
 class _Bound:

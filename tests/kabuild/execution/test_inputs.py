@@ -198,6 +198,14 @@ def test_a_missing_source_is_named(inputs: Inputs, tmp_path: Path, source: str) 
     assert caught.value.hint == ""
 
 
+def test_a_missing_source_of_a_repository_names_it(tmp_path: Path) -> None:
+    inputs = Inputs({"@kb": tmp_path}, NoIndex())
+
+    with pytest.raises(LoadError) as caught:
+        paths(inputs, {"a": Source("absent", "@kb")})
+    assert caught.value.message == "no file 'absent' in @kb"
+
+
 def test_a_missing_source_is_suggested(inputs: Inputs, tmp_path: Path) -> None:
     """By its first directory that is not there."""
     write(tmp_path / "solutions/expert/a.hip")

@@ -30,8 +30,9 @@ from kabuild.loading.platform_index import PlatformIndex
 from kabuild.loading.request import Request
 from kabuild.model.gate import Pick
 from kabuild.model.gate_result import GateResult
+from kabuild.model.label import repository_of
 from kabuild.model.platform import CPU
-from kabuild.pipeline import Summary
+from kabuild.pipeline import Summary, load
 from kabuild.report.analysis import render_analysis
 from kabuild.report.counters import render_counters
 from kabuild.report.failures import render_failures
@@ -92,7 +93,7 @@ def command(options: AnalyzeFlags) -> None:
         try:
             summary = builds.run(request)
         except NoTestsError:
-            raise _uncounted(options) from None
+            raise _uncounted(options, request) from None
         gates = [(result, gate) for result in summary.table for gate in result.gates.values()]
         tables = read_tables(builds, request, platform) if platform else None
         for result, gate in gates:
@@ -167,8 +168,31 @@ def _shown(label: str, counted: dict[str, Any], arch: str) -> str:
     return render_analysis(label, counted, warp, occupancy=occupancy, arch=arch)
 
 
-def _uncounted(options: AnalyzeFlags) -> NoTestsError:
+def _uncounted(options: AnalyzeFlags, request: Request) -> NoTestsError:
     where = (options.platform or CPU).partition(":")[0]
+    return NoTestsError(
+        Reason.NO_TESTS,
+        f"no task can be analyzed on {where} in {' '.join(options.patterns)}",
+        hint=_no_gate(request) or _needed(options, where),
+    )
+
+
+def _no_gate(request: Request) -> str:
+    """Says which kinds have no gate that counts, on any platform; empty if one of them has."""
+    loaded = load(request)
+    loader, labels = loaded.loader, loaded.labels
+    targets = [loader.target(label) for label in labels]
+    gates = [gate for target in targets for gate in loader.rule(target).gates]
+    if any(Pick.COUNTED.takes(gate) for gate in gates):
+        return ""
+    if all(repository_of(label.package) for label in labels):
+        return "imported tasks cannot be analyzed, whatever their solution is written in"
+    kinds = ", ".join(f"'{kind}'" for kind in sorted({target.kind for target in targets}))
+    return f"tasks of kind {kinds} cannot be analyzed, whatever their solution is written in"
+
+
+def _needed(options: AnalyzeFlags, where: str) -> str:
+    """Says what an analysis on the platform ``where`` needs."""
     needs = "//toolchains/zig for HIP"
     if where != CPU:
         profiler = PlatformIndex.around(Path.cwd()).spec(where).profiler
@@ -176,8 +200,4 @@ def _uncounted(options: AnalyzeFlags) -> NoTestsError:
         locked = ", in toolchains/lock.toml" if options.locked else ""
         needs = f"{profiler} as it is pinned{locked} (see 'kabuild toolchain list', or {pin})"
         needs = needs if profiler else f"a profiler, and {where} declares none"
-    return NoTestsError(
-        Reason.NO_TESTS,
-        f"no task can be analyzed on {where} in {' '.join(options.patterns)}",
-        hint=f"analyze needs tasks with HIP or Triton kernels, and {needs}",
-    )
+    return f"analyze needs tasks with HIP or Triton kernels, and {needs}"

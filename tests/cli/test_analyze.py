@@ -296,7 +296,10 @@ def test_what_cannot_be_is_refused(scaling: CliWorkspace) -> None:
     elsewhere = scaling.run("analyze", "//scale", "--platform=cuda:sm_90")
 
     assert (neither.code, neither.out) == (4, "")
-    assert "no task can be analyzed on cpu in //other/..." in neither.err
+    assert (
+        "no task can be analyzed on cpu in //other/...\n"
+        "  tasks of kind 'call' cannot be analyzed, whatever their solution is written in\n"
+    ) in neither.err
     assert (unknown.code, unknown.out) == (2, "")
     assert "unknown architecture 'sm_91'" in unknown.err
     assert (both.code, both.out) == (2, "")

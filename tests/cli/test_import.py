@@ -244,6 +244,16 @@ def test_an_imported_task_is_judged_as_any_other(imported: CliWorkspace) -> None
         assert (ran.code, ran.gate("correctness")["verdict"]) == (code, verdict), ran.err
 
 
+def test_an_imported_task_is_not_analyzed_even_with_a_kernel_in_triton(
+    imported: CliWorkspace,
+) -> None:
+    imported.write("model_new.py", f"import triton\n{NORM}")
+    ran = imported.run("analyze", "@kb//level1/2_Norm", "--solution=model_new.py")
+
+    assert (ran.code, ran.out) == (4, "")
+    assert "  imported tasks cannot be analyzed, whatever their solution is written" in ran.err
+
+
 def test_norms_of_a_deep_network_are_not_left_with_two_values(imported: CliWorkspace) -> None:
     """Of two values, what 24 norms make in single precision is chance, and nobody is right."""
     task = tomllib.loads((imported.root / "imports/kb.lock.toml").read_text())["task"][-3]

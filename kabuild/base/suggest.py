@@ -6,10 +6,17 @@ from collections.abc import Iterable
 
 
 def suggest(name: str, known: Iterable[str], *, quote: str = "'") -> str:
-    """A hint such as ``did you mean 'softmax'?``; empty when nothing is near."""
+    """A hint such as ``did you mean 'softmax'?``; empty when nothing is near.
+
+    A known name that begins with ``name`` is nearer than one that is spelled alike.
+    """
     from difflib import get_close_matches  # only when something is wrong
 
-    near = get_close_matches(name, sorted(known), n=1, cutoff=0.6)
+    names = sorted(known)
+    begun = [one for one in names if name and one.startswith(name)]
+    near = get_close_matches(name, begun, n=1, cutoff=0.0) or get_close_matches(
+        name, names, n=1, cutoff=0.6
+    )
     return f"did you mean {quote}{near[0]}{quote}?" if near else ""
 
 

@@ -96,9 +96,12 @@ class ExternalPackages:
         """
         lock, inner = self.lock(repository_of(package), position), _inner(package)
         if not lock.has(inner):
-            hint = suggest(inner, [*lock.names(), *lock.left_out()])
-            what = f"no task '{show_package(package)}' in {lock.shown}"
-            raise _unknown(what, hint, position)
+            shown = show_package(package)
+            root = f"@{repository_of(package)}//"
+            hint = suggest(shown, [root + name for name in (*lock.names(), *lock.left_out())])
+            if self.below(package):
+                hint = f"did you mean '{shown.removesuffix('/')}/...'?"
+            raise _unknown(f"no task '{shown}' in {lock.shown}", hint, position)
         task = lock.task(inner)
         if task.left_out:
             what = f"{show_package(package)} was not imported: {task.left_out.reason}"

@@ -184,6 +184,13 @@ def _split_root(body: str, text: str) -> tuple[str | None, str]:
             raise _bad(text, "write the repository before the slashes: @name//...")
         return "", body[2:]
     if not body.startswith("@"):
+        name, slashes, _ = body.partition("//")
+        if slashes and _REPOSITORY.fullmatch(name):
+            raise UsageError(
+                Reason.BAD_LABEL,
+                f"'{text}' is not a valid label: '//' is not at its start",
+                hint=f"a label of an external repository begins with '@': @{text.lstrip('-')}",
+            )
         return None, body
     repository, slashes, rest = body.partition("//")
     if not slashes or not _REPOSITORY.fullmatch(repository[1:]):
@@ -202,7 +209,8 @@ def _join(root: str, path: str) -> str:
 def _check_package(path: str, text: str) -> None:
     inner = path.partition("/")[2] if path.startswith("@") else path
     if inner and not all(_PART.fullmatch(part) for part in inner.split("/")):
-        raise _bad(text, f"'{path}' is not a valid package path")
+        what = "it" if path == text else f"'{path}'"
+        raise _bad(text, f"{what} is not a valid package path")
 
 
 def _check_length(path: str, text: str) -> None:

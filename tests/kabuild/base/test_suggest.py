@@ -11,6 +11,14 @@ def test_a_near_name_is_suggested() -> None:
     assert suggest("sofmax", ["gelu", "softmax"]) == "did you mean 'softmax'?"
 
 
+def test_what_a_name_begins_with_is_nearer_than_one_that_is_spelled_alike() -> None:
+    known = ["a/23_Softmax", "a/31_ELU", "a/3_Sum"]
+
+    assert suggest("a/23", known) == "did you mean 'a/23_Softmax'?"
+    assert suggest("a/31_E", known) == "did you mean 'a/31_ELU'?"
+    assert suggest("", known) == ""
+
+
 def test_nothing_near_gives_nothing() -> None:
     assert suggest("xyz", ["gelu", "softmax"]) == ""
 

@@ -119,7 +119,21 @@ def _with(text: str, by: str) -> Callable[[Project], None]:
             "@kb//level1/1_AB",
             UsageError,
             Reason.UNKNOWN_PACKAGE,
-            "did you mean 'level1/1_A'?",
+            "did you mean '@kb//level1/1_A'?",
+        ),
+        (
+            None,
+            "@kb//level1/1",
+            UsageError,
+            Reason.UNKNOWN_PACKAGE,
+            "did you mean '@kb//level1/1_A'?",
+        ),
+        (
+            None,
+            "@kb//level1",
+            UsageError,
+            Reason.UNKNOWN_PACKAGE,
+            "did you mean '@kb//level1/...'?",
         ),
         (
             None,

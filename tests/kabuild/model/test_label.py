@@ -97,6 +97,20 @@ def test_labels_of_no_repository(text: str) -> None:
     assert not names_package(text)
 
 
+@pytest.mark.parametrize("text", ["kb//a/b", "kb//a/b:b.perf", "-kb//a/...", "kb//..."])
+def test_a_repository_without_its_mark_is_told_to_have_one(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Pattern.parse(text, package="p")
+    assert caught.value.reason is Reason.BAD_LABEL
+    assert caught.value.hint.endswith(f"begins with '@': @{text.lstrip('-')}")
+
+
+def test_a_label_that_is_not_valid_is_named_once() -> None:
+    with pytest.raises(UsageError) as caught:
+        Label.parse("a b", package="")
+    assert caught.value.message == "'a b' is not a valid label: it is not a valid package path"
+
+
 def test_subtargets_and_siblings() -> None:
     softmax = Label("a/softmax", "softmax")
     assert softmax.sub("perf") == Label.parse("//a/softmax:softmax.perf")

@@ -17,6 +17,7 @@ PAGES = sorted(
     [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md"), *REPOSITORY.glob("rules/*/README.md")]
 )
 COMMAND = re.compile(r"^(?:\$ )?(kabuild .*)$", re.MULTILINE)
+CORRECTNESS = REPOSITORY / "rules/harness/tools/correctness/gate.py"
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 
 
@@ -51,6 +52,13 @@ def test_a_page_shows_what_exists(page: Path) -> None:
     assert not [
         link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()
     ]
+
+
+def test_each_stage_of_the_correctness_gate_is_described() -> None:
+    stages = re.findall(r'"(\w+)": self\.', CORRECTNESS.read_text())
+    page = (REPOSITORY / "docs/judging.md").read_text()
+    assert stages[0] == "smoke"
+    assert not [name for name in (*stages, "end:") if f"`{name}`" not in page]
 
 
 def test_what_does_not_exist_is_found() -> None:

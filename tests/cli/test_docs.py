@@ -19,6 +19,9 @@ PAGES = sorted(
 COMMAND = re.compile(r"^(?:\$ )?(kabuild .*)$", re.MULTILINE)
 CORRECTNESS = REPOSITORY / "rules/harness/tools/correctness/gate.py"
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+ADMISSION = REPOSITORY / "rules/harness/tools/admission/gate.py"
+TO_A_HEADING = re.compile(r"\]\(([^)#:\s]*\.md|)#([^)]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 def commands(page: Path) -> Iterator[list[str]]:
@@ -59,6 +62,30 @@ def test_each_stage_of_the_correctness_gate_is_described() -> None:
     page = (REPOSITORY / "docs/judging.md").read_text()
     assert stages[0] == "smoke"
     assert not [name for name in (*stages, "end:") if f"`{name}`" not in page]
+
+
+def headings(page: Path) -> set[str]:
+    """The headings of a page, as links name them."""
+    found = HEADING.findall(page.read_text())
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_a_link_to_a_heading_finds_it(page: Path) -> None:
+    links = TO_A_HEADING.findall(page.read_text())
+    assert not [
+        (path, name)
+        for path, name in links
+        if name not in headings(page.parent / path if path else page)
+    ]
+
+
+def test_an_imported_benchmark_has_its_reasons_of_admission_explained() -> None:
+    page = (REPOSITORY / "docs/importing.md").read_text()
+    explained = (REPOSITORY / "rules/harness/README.md").read_text().partition("## Admission")[2]
+    assert "(../rules/harness/README.md#admission)" in page
+    for reason in re.findall(r'Check\(\s*"(\w+)"', ADMISSION.read_text()):
+        assert f"`{reason}`" in explained
 
 
 def test_what_does_not_exist_is_found() -> None:

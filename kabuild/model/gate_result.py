@@ -146,9 +146,10 @@ class GateResult:
 
     @property
     def beyond_headline(self) -> str:
-        """The detail without a first line that ends the headline."""
+        """The detail without a first line that ends the headline, or repeats it with the reason."""
         first, _, rest = self.detail.partition("\n")
-        return rest if first and self.summary.endswith(first) else self.detail
+        known = self.summary.endswith(first) or first == f"{self.reason}: {self.summary}"
+        return rest if first and known else self.detail
 
     @property
     def said(self) -> dict[str, Any]:

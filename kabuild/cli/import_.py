@@ -108,11 +108,13 @@ def _write(declared: Declared, adapter: Adapter, options: ImportFlags) -> None:
     lock = declared.workspace.root / repository.lock
     captured = _capture(declared.workspace, repository, adapter, options)
     before = _text(lock)
-    lock.parent.mkdir(exist_ok=True)
-    atomic_write(lock, captured.text.encode())
+    changed = captured.text != before
+    if changed:
+        lock.parent.mkdir(exist_ok=True)
+        atomic_write(lock, captured.text.encode())
     declared.write()
     _tell(repository, adapter, captured)
-    click.echo(f"{repository.lock}: {'unchanged' if captured.text == before else 'written'}")
+    click.echo(f"{repository.lock}: {'written' if changed else 'unchanged'}")
     for line in differences(before, captured.text) if before else ():
         click.echo(f"  {line}")
 

@@ -14,7 +14,9 @@ from pathlib import Path
 from kabuild.base.reading import read_plain
 from kabuild.loading.checkout import Checkout
 
-_MOST_BYTES = 256 << 20
+_MOST_BYTES = 256 << 20  # of an index
+_MOST_TEXT = 8 << 20
+_LONGEST = 4096  # bytes of a path: in an index that is hostile, each may add to the one before
 _FIXED = 62  # bytes of an entry before its name, or before the extended flags
 _DIGEST = slice(40, 60)
 _EXTENDED = 0x4000
@@ -36,7 +38,7 @@ def git_directory(checkout: Path) -> Path:
     git = checkout / ".git"
     if not git.is_file():
         return git
-    told = read_plain(git, _MOST_BYTES).decode()  # of a worktree: "gitdir: PATH"
+    told = read_plain(git, _MOST_TEXT).decode()  # of a worktree: "gitdir: PATH"
     return (checkout / told.split(":", 1)[1].strip()).resolve()
 
 
@@ -45,12 +47,14 @@ def changed_files(checkout: Path, paths: Iterable[str]) -> tuple[str, ...]:
 
     What was changed and staged counts as git's. Empty if the index cannot be read.
     """
+    wanted = dict.fromkeys(paths)
     try:
-        known = dict(_entries(read_plain(git_directory(checkout) / "index", _MOST_BYTES)))
+        entries = _entries(read_plain(git_directory(checkout) / "index", _MOST_BYTES))
+        known = {path: entry for path, entry in entries if path in wanted}
     except (OSError, RuntimeError, ValueError, IndexError):
         return ()
     files = Checkout(checkout)
-    return tuple(path for path in paths if _differs(checkout, files, path, known.get(path)))
+    return tuple(path for path in wanted if _differs(checkout, files, path, known.get(path)))
 
 
 def _differs(root: Path, files: Checkout, path: str, entry: _Entry | None) -> bool:
@@ -83,6 +87,8 @@ def _entries(data: bytes) -> Iterator[tuple[str, _Entry]]:
             shared = name[: len(name) - dropped]
         ends = data.index(b"\0", begins)
         name = shared + data[begins:ends]
+        if len(name) > _LONGEST:
+            raise ValueError("no path is that long")
         yield os.fsdecode(name), _Entry(int.from_bytes(head[24:28]), head[_DIGEST])
         at = ends + 1 if version == _PREFIXED else at + (ends - at + 8) // 8 * 8
 

@@ -31,9 +31,13 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
 
 
 def test_what_is_as_before_is_not_written_again(workspace: CliWorkspace) -> None:
+    lock = workspace.root / LOCK
+    before = lock.stat()
+
     again = workspace.run("import", "@kb")
 
     assert again.code == 0, again.err
+    assert (lock.stat().st_mtime_ns, lock.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
     assert again.out.endswith(f"{LOCK}: unchanged\n")
 
 

@@ -35,7 +35,7 @@ def test_a_file_with_another_content_is_named(checkout: Path, version: int) -> N
     assert changed_files(checkout, NAMES) == ()
 
     (checkout / NAMES[3]).write_text("# another\n")
-    (checkout / "new.py").write_text("# nobody has it\n")
+    (checkout / "new.py").write_text("# new\n")
 
     assert changed_files(checkout, [*NAMES, "new.py"]) == (NAMES[3], "new.py")
 
@@ -64,7 +64,10 @@ def test_links_and_what_is_behind_them_do_not_count(checkout: Path) -> None:
     assert changed_files(checkout, ["link.py", "linked/task_1.py"]) == ()
 
 
-@pytest.mark.parametrize("index", [b"", b"DIRC", b"DIRC\0\0\0\x09\0\0\0\x01", b"\xff" * 200])
+LONG = b"DIRC\0\0\0\x02\0\0\0\x01" + bytes(62) + b"a" * 5000 + bytes(8)
+
+
+@pytest.mark.parametrize("index", [b"", b"DIRC", b"DIRC\0\0\0\x09\0\0\0\x01", b"\xff" * 200, LONG])
 def test_nothing_is_said_of_an_index_that_cannot_be_read(checkout: Path, index: bytes) -> None:
     (checkout / NAMES[0]).write_text("# another\n")
     (checkout / ".git/index").write_bytes(index)

@@ -180,7 +180,7 @@ def reference(x, w, **_):
 
 
 def test_a_judge_leaves_convolutions_to_no_library(tmp_path):
-    """In a process of its own: it holds for good, and nothing that a task does undoes it."""
+    """In a process of its own, as it holds for good, and even where the flags are frozen."""
     code = "torch.backends.disable_global_flags(); multiply_matrices(); multiply_matrices()"
     told = "print(torch.backends.cudnn.enabled)"
     text = f"import torch; from truth.precision import multiply_matrices; {code}; {told}"

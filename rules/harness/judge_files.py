@@ -86,7 +86,7 @@ AHEAD_FILES = (
 AHEAD_CALL_FILES = (
     "base/layouts.py",
     *(f"pyrunner/{name}.py" for name in ("__init__", "module")),
-    *(f"pyrunner_call/{name}.py" for name in ("__init__", "call_tree")),
+    *(f"pyrunner_call/{name}.py" for name in ("__init__", "call_tree", "constructing")),
 )
 """Those that make a task's call, besides."""
 

@@ -28,9 +28,14 @@ class Runner:
         self.log = log
         self.holds = holds
         self.doubts = [*doubts]
+        self.loaded = None
 
     def load(self, config, slots):
         self.log.append(f"load {config.name}")
+        self.loaded = config, slots
+
+    def has_loaded(self, config, slots):
+        return self.loaded == (config, slots)
 
     def batch(self, inputs):
         return Batch(tuple({} for _ in inputs), HOST_NS, HOST_NS + EMPTY_NS)
@@ -76,7 +81,13 @@ def log():
 
 
 @pytest.fixture
-def made(monkeypatch, log):
+def cases():
+    """What the judge was asked for."""
+    return []
+
+
+@pytest.fixture
+def made(monkeypatch, log, cases):
     """A function that returns a meter; ``how`` is what its candidate's runners are."""
     monkeypatch.setattr(device_budget, "give_back", lambda: None)
     monkeypatch.setattr(device_state, "reading", dict)
@@ -97,13 +108,17 @@ def made(monkeypatch, log):
     for name, double in doubles.items():
         monkeypatch.setattr(gated, name, lambda *_, double=double: double)
 
+    def called(case):
+        cases.append(case)
+        return SimpleNamespace(inputs={}, case=case)
+
     def make(**how):
         judge = SimpleNamespace(
             baseline=Side("baseline", log),
             candidate=Side("candidate", log, **how),
             repeatable=True,
             remember=lambda _: None,
-            call=lambda case: SimpleNamespace(inputs={}, case=case),
+            call=called,
         )
         held = Budget.of(8 * GIB, 8 * GIB, 1.0)
         return GatedMeter(judge, None, held, draw=1, warm=False, samples=2)
@@ -218,6 +233,27 @@ def test_graphs_are_timed_once_after_all_else_and_are_as_exact_as_timed_calls(ma
     first = log[: log.index("candidate ends")]
     assert first[first.index("graph") :] == ["graph", f"load {CONFIGS[1].name}", "graph"]
     assert log.count("graph") == 4
+
+
+def test_calls_of_a_round_have_one_state_and_those_of_the_next_another(made, cases):
+    meter = made()
+
+    states = []
+    for number in (1, 2):
+        meter.round(number, CONFIGS, planned)
+        states.append({case.epoch for case in cases})
+        cases.clear()
+
+    assert [len(epochs) for epochs in states] == [1, 1]
+    assert states[0].isdisjoint(states[1])
+
+
+def test_what_is_loaded_is_not_loaded_again(made, log):
+    made().round(1, CONFIGS[:1], planned)
+
+    first = log[: log.index("candidate ends")]
+    assert "graph" in first
+    assert first.count(f"load {CONFIGS[0].name}") == 1
 
 
 def test_what_does_not_wait_behind_the_gate_is_timed_with_its_host_time(made):

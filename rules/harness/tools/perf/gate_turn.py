@@ -18,6 +18,9 @@ from perf.plan import SideName
 class Held(Running, Protocol):
     """A runner whose batches can wait behind a gate."""
 
+    def has_loaded(self, config: Config, slots: int) -> bool:
+        """Whether exactly this is loaded."""
+
     def gated(
         self, inputs: Sequence[Mapping[str, Tensor]], *, repeats: int = 1, at_once: bool = False
     ) -> Gated | None:

@@ -74,6 +74,7 @@ class GatedMeter:
         self.phases = Phases()
         self._judge = judge
         self._drawn = draw
+        self._number = 0
         self._budget = held
         self._repeatable = judge.repeatable
         self._warm = warm and judge.repeatable
@@ -97,6 +98,7 @@ class GatedMeter:
         found: dict[str, dict[SideName, Taken]] = {config.name: {} for config in configs}
         large = self.large & found.keys()
         alternate = number % 2 and not large
+        self._number = number
         self._judge.remember(0 if large else self._budget.kept_bytes)  # rounds share no calls
         for side in order[::-1] if alternate else order:
             for group in self._groups(side, configs):
@@ -160,9 +162,10 @@ class GatedMeter:
 
     def prepare(self, side: SideName, runner: Held, config: Config, slots: int) -> Verified:
         """Load a config and make its first calls, which compile and allocate; not timed."""
-        with self.phases.of("load"):
-            device_budget.give_back()
-            runner.load(config, slots)
+        if not runner.has_loaded(config, slots):
+            with self.phases.of("load"):
+                device_budget.give_back()
+                runner.load(config, slots)
         verified = Verified()
         first = self.draw(0, config, 0, 1)
         with self.phases.of("first_calls"):
@@ -347,9 +350,12 @@ class GatedMeter:
     def draw(
         self, number: int, config: Config, batch: int, size: int, attempt: int = 0
     ) -> list[Call]:
-        """Draw inputs that are new to this process and equal for both sides."""
-        epoch = self._drawn << 16 | number
-        first = ((epoch << 4 | attempt) << 8 | batch) << 16
+        """Draw inputs that are new to this process and equal for both sides.
+
+        All calls of a config in one round have one state: large ones take seconds to load.
+        """
+        epoch = self._drawn << 16 | self._number
+        first = (((self._drawn << 16 | number) << 4 | attempt) << 8 | batch) << 16
         with self.phases.of("draw"):
             return [
                 self._judge.call(Case(STAGE, config, round=first + slot, epoch=epoch))

@@ -27,6 +27,12 @@ class Ground(Protocol):
     def shared(self, fd: int, size: int) -> Shared:
         """Return a function for views of the judge's memory behind ``fd``; closes ``fd``."""
 
+    def own(self, fd: int, size: int) -> Shared:
+        """Return a function for tensors with what lies behind ``fd``; closes ``fd``.
+
+        They are this process's own: whatever calls do to them, the judge does not read it.
+        """
+
     def hold(self, fd: int) -> bool:
         """Prepare the gate in the page behind ``fd``; returns whether launches can wait for it."""
 

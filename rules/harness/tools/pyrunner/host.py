@@ -40,6 +40,18 @@ class Host:
 
         return view
 
+    def own(self, fd: int, _: int) -> Callable[[int, int, torch.dtype], Tensor]:
+        """Return a function for copies of what lies behind ``fd``, sealed; closes ``fd``."""
+        memory = memoryview(mapped(fd, writable=False))
+
+        def copied(first: int, count: int, kind: torch.dtype) -> Tensor:
+            if not count:
+                return torch.empty(0, dtype=kind)
+            data = bytearray(memory[first : first + count * kind.itemsize])
+            return torch.frombuffer(data, dtype=kind)
+
+        return copied
+
     def hold(self, fd: int) -> bool:
         """Return False: calls on the host cannot be held back. Closes ``fd``."""
         os.close(fd)

@@ -5,6 +5,7 @@ The call is a tree that was made from the task's declaration (``rules/harness/ca
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,8 @@ from base.program import Program
 from base.tensors import torch_dtype
 from pyrunner.module import MissingEntry, load_module
 from torch import Tensor
+
+from pyrunner_call.constructing import undrawn
 
 CANDIDATE = "candidate"
 """The name by which an adapter imports the candidate's module."""
@@ -97,7 +100,9 @@ class Boundary:
         self._state = {name: tensor for name, tensor in state.items() if name not in passed}
         self._buffers: list[tuple[Tensor, Tensor]] = []
         torch.manual_seed(_SEED)
-        self.function: Callable[..., Any] = self._value(functions.node["call"], self._constants)
+        with undrawn() if self._state else contextlib.nullcontext():
+            function = self._value(functions.node["call"], self._constants)
+        self.function: Callable[..., Any] = function
         if self._state:
             raise StateMismatch(
                 f"the object has no place for the state '{next(iter(self._state))}'"

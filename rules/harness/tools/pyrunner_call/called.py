@@ -38,9 +38,8 @@ class Called:
         kept = [_tensors(block.inputs, inputs, s * block.strides[0]) for s in slots]
         home = inputs(0, 1, torch.uint8).device
         constants = {**block.values, **dict.fromkeys(block.absent)}
-        self._boundary = Boundary(
-            functions, constants, block.dtype, _state(block, state_fd, home), home
-        )
+        state = _state(block, ground.own(state_fd, block.sizes[2]))
+        self._boundary = Boundary(functions, constants, block.dtype, state, home)
         both = ({**one, **other} for one, other in zip(kept, self._outputs, strict=True))
         self._operands = [self._boundary.operands(_unbound(block, tensors)) for tensors in both]
         arenas = [
@@ -133,13 +132,11 @@ def _unbound(block: CallBlock, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
     return {**tensors, **lists}
 
 
-def _state(block: CallBlock, fd: int, home: torch.device) -> dict[str, Tensor]:
-    """The state tensors, in memory of this process's own, which calls may change."""
-    memory = host.mapped(fd, writable=False)
+def _state(block: CallBlock, memory: Shared) -> dict[str, Tensor]:
+    """The state tensors, which calls may change."""
     found = {}
     for region in block.state:
         kind: torch.dtype = getattr(torch, BY_CODE[region.code].torch_name)
-        data = bytearray(memory[region.first : region.first + region.size])
-        flat = torch.frombuffer(data, dtype=torch.uint8) if data else torch.empty(0)
-        found[region.name] = flat.view(kind).view(region.shape).to(home)
+        flat = memory(region.first, region.size // kind.itemsize, kind)
+        found[region.name] = flat.view(region.shape)
     return found

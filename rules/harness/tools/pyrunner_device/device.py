@@ -45,6 +45,13 @@ class Device:
 
         return view
 
+    def own(self, fd: int, size: int) -> Callable[[int, int, torch.dtype], Tensor]:
+        """Return a function for views of what lies behind ``fd``; closes ``fd``.
+
+        The judge has filled that memory for this process alone.
+        """
+        return self.shared(fd, size)
+
     def hold(self, fd: int) -> bool:
         """Prepare the gate in the page behind ``fd``; returns whether launches can wait for it."""
         if not self._gated:

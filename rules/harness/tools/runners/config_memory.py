@@ -23,7 +23,7 @@ from runners.buffers import GuardDamage, InputArena, OutputArena
 from runners.call_block import CallBlock
 from runners.control_block import ControlBlock, Region
 from runners.results import Reader, ResultTable
-from runners.state import StateFile
+from runners.state import StateArena
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -68,7 +68,9 @@ class ConfigMemory:
         self._looks: list[Look] = []
         if program.abi == "call":
             self._results = ResultTable(program, signature, config, self._outputs.regions, slots)
-            self._state = StateFile(signature, config, state)
+            self._state = StateArena(signature, config, state, self._medium)
+            if self._on_device:
+                accelerator().synchronize()  # the runner reads it as soon as it knows of it
             self.block: ControlBlock | CallBlock = self._call_block(
                 signature, config, copied=copied
             )

@@ -89,6 +89,10 @@ class Runner:
         if not self._signature.state:
             self._share(config, slots)
 
+    def has_loaded(self, config: Config, slots: int) -> bool:
+        """Whether exactly this is loaded."""
+        return self._wanted == (config, slots)
+
     def _ready(self, inputs: Sequence[Mapping[str, Tensor]]) -> ConfigMemory:
         """The buffers of the loaded config, with the state of these calls.
 

@@ -1,8 +1,10 @@
-"""A config's state, such as weights: handed over when the config is loaded, and read-only."""
+"""A config's state, such as weights: handed over when the config is loaded.
+
+Whatever a runner does with it, the judge reads only the tensors that it was made from.
+"""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,8 +15,8 @@ from base.program import Config, Signature
 from base.tensors import torch_dtype
 from terms.dtypes import DTYPES
 
-from runners import shared_memory
 from runners.control_block import Region
+from runners.shared_memory import Medium
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -22,28 +24,38 @@ if TYPE_CHECKING:
 _ALIGNMENT = 256
 
 
-class StateFile:
-    """The tensors of a config's state, one after another, in a sealed file."""
+class StateArena:
+    """The tensors of a config's state, one after another, in memory that a runner can read.
 
-    def __init__(self, signature: Signature, config: Config, state: Mapping[str, Tensor]) -> None:
+    Memory files are sealed. A device's memory is not, but each loaded config gets its own.
+    """
+
+    def __init__(
+        self, signature: Signature, config: Config, state: Mapping[str, Tensor], medium: Medium
+    ) -> None:
         self.regions = _placed(signature, config)
         last = self.regions[-1] if self.regions else None
-        self.size = last.first + last.size if last else 0
-        self.fd, memory = shared_memory.shared_file(max(self.size, 1), sealed=True)
+        sealed, size = True, last.first + last.size if last else 0
+        self._memory = medium.allocate(max(size, 1), sealed)
+        self.size = self._memory.size
+        flat = self._memory.flat()
         for region, argument in zip(self.regions, signature.state, strict=True):
             tensor = state[region.name]
             wanted = torch_dtype(shapes.dtype_name(argument, config))
             if tensor.dtype != wanted or tuple(tensor.shape) != region.shape:
                 raise ValueError(f"the state '{region.name}' differs from its declaration")
             if region.size:
-                flat = tensor.detach().cpu().contiguous().view(-1).view(torch.uint8)
-                memory[region.first : region.first + region.size] = flat.numpy().tobytes()
+                contents = tensor.detach().contiguous().view(-1).view(torch.uint8)
+                flat[region.first : region.first + region.size].copy_(contents)
+
+    @property
+    def fd(self) -> int:
+        """The descriptor of the memory, for the runner."""
+        return self._memory.fd
 
     def close(self) -> None:
         """Release the descriptor; may be called twice."""
-        if self.fd >= 0:
-            os.close(self.fd)
-            self.fd = -1
+        self._memory.close()
 
 
 def common_state(signature: Signature, inputs: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:

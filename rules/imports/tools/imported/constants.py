@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import symtable
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -57,13 +58,18 @@ def read_module(path: Path, *, functions: Sequence[str], of: str) -> Module:
     ``of`` names the class that defines the computation. Integers that the rest of the module reads
     by name are not sizes: a solution, which is a separate module, has them unchanged.
     """
-    source = path.read_text()
+    return _parsed(path.read_text(), path.name, tuple(functions), of)
+
+
+@functools.cache
+def _parsed(source: str, name: str, functions: tuple[str, ...], of: str) -> Module:
+    """As ``read_module``; each call of a task reads its text, so it is parsed only once."""
     tree = ast.parse(source)
     origin = next((n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == of), tree)
     text = ast.dump(without_docstrings(origin))
     finder = _Finder(functions, _read_elsewhere(source, tree, functions))
     tree.body = [finder.statement(node) for node in tree.body]
-    code = compile(ast.fix_missing_locations(tree), path.name, "exec")
+    code = compile(ast.fix_missing_locations(tree), name, "exec")
     values, names = tuple(finder.values), tuple(finder.names)
     return Module(code, values, names, text, source, tuple(finder.places))
 

@@ -185,4 +185,5 @@ def judge_spec(
         "salt": ctx.options.salt,
         "compare": dict(ctx.attrs["compare"]),
         "policy": dict(policy),
+        **({"tf32": True} if ctx.attrs["tf32"] and ctx.platform_spec.tf32 else {}),
     }

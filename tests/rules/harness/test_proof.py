@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import resource
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
+from proof.gate import MEMORY, within_memory
 from proof.rungs import ORIGINALS_OWN, WITHOUT_TF32, Answer, OwnError, Rung, halved, ladder
 from terms.tolerance import BOUNDS
 
@@ -134,3 +136,14 @@ def test_a_mistake_of_ours_is_no_finding_about_a_check() -> None:
 
     with pytest.raises(OwnError):
         Answer(Rung("broken", broken))(right)(torch.ones(2))
+
+
+def test_address_space_is_limited_where_tensors_are_in_it() -> None:
+    """A device's driver maps far more than that: every allocation would fail."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+
+    with within_memory(on_device=True):
+        assert resource.getrlimit(resource.RLIMIT_AS) == before
+    with within_memory(on_device=False):
+        assert resource.getrlimit(resource.RLIMIT_AS)[0] == MEMORY
+    assert resource.getrlimit(resource.RLIMIT_AS) == before

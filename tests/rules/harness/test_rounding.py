@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from correctness import gate as correctness  # isort: skip
 from truth.oracle import Moved, Oracle  # isort: skip
 from truth.rounding import Rounding  # isort: skip
 from base.spec import parse_spec  # isort: skip
+from terms.tolerance import TF32  # isort: skip
 
 
 def judge(folder, candidate, baseline, **changes):
@@ -57,6 +59,46 @@ def test_a_result_that_is_nothing_beside_its_inputs_may_be_rounded_as_they_are(
     assert judge(tmp_path, half_surprise, surprise, **task).reason == "WRONG_RESULT"
     monkeypatch.setattr(Oracle, "rounding", no_movement)
     assert judge(tmp_path, rounded_surprise, surprise, **task).reason == "WRONG_RESULT"
+
+
+def tf32_surprise(x, y, **_):
+    """Computes exactly what TF32's ten bits of each input are."""
+    bits = x.float().contiguous().view(torch.int32)
+    surprise(((bits + 0x1000) & ~0x1FFF).view(torch.float32), y)
+
+
+def far_surprise(x, y, **_):
+    surprise(x * 1.05, y)
+
+
+def test_where_a_task_may_use_tf32_its_rounding_moves_inputs(tmp_path):
+    single = [{"name": "single", "dims": {"rows": 8, "cols": 64}, "dtype": "f32", "scalars": {}}]
+    policy = {"tolerance": {"f32": asdict(TF32)}, "distributions": ["default"]}
+    task = {"reference": SURPRISE, "configs": single, "policy": policy}
+
+    for kernel, tf32, reason in (
+        (tf32_surprise, True, ""),
+        (tf32_surprise, False, "WRONG_RESULT"),
+        (far_surprise, True, "WRONG_RESULT"),
+    ):
+        assert judge(tmp_path, kernel, surprise, tf32=tf32, **task).reason == reason
+
+
+def test_what_an_activation_lets_through_on_one_side_alone_moves_in_any_case(tmp_path):
+    """The signs of one perturbation come again the other way round."""
+    text = REFERENCE.replace("torch.softmax(x * scale, dim=-1)", "(x - 1.0).clamp(max=0.0)")
+    spec = parse_spec(write_spec(tmp_path, text, tf32=True))
+    config, inputs = spec.configs[0], {"x": torch.full((8, 64), 1.0)}
+
+    coarse, fine = Oracle.of(spec), Oracle(spec.reference, spec.signature)
+    moved = [
+        oracle.sensitivity(config, inputs, oracle.expected(config, inputs))["y"]
+        for oracle in (coarse, fine)
+    ]
+
+    assert moved[0].unique().tolist() == pytest.approx([2.0**-10])
+    assert moved[1].max().item() == pytest.approx(2.0**-23)
+    assert moved[1].min() == 0.0  # eight times up, which some elements are
 
 
 def test_a_difference_of_rounded_sums_may_move_by_their_rounding(tmp_path):

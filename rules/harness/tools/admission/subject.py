@@ -42,7 +42,7 @@ class Subject:
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
         self.signature = spec.signature
-        self.oracle = Oracle(spec.reference, spec.signature)
+        self.oracle = Oracle.of(spec)
         self.ground = Ground.of(spec)
         self._seeds = Seeds(spec.salt, "", "admission")
 

@@ -144,7 +144,7 @@ def run(spec: Spec, launcher: Launcher) -> Verdict:
             places = Places.read(path.with_suffix(_PLACES))
     except (OSError, ValueError) as error:
         raise SpecError(f"the instrumented build of the candidate is missing: {error}") from None
-    oracle = Oracle(spec.reference, spec.signature)
+    oracle = Oracle.of(spec)
     seed = Seeds(spec.salt, seeds.artifact_digest([Path(spec.candidate.path)]), GATE)
     patience = Patience(policy.total_seconds)
     calls: list[_Call] = []

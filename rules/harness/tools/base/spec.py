@@ -61,6 +61,7 @@ class Spec:
         choice: a file with the modes in which a PyTorch baseline is timed; empty if the gate has to
             choose them.
         compiled: a file with the code compiled for these modes; empty for none.
+        tf32: whether programs may round the factors of f32's products to TF32.
     """
 
     gate: str
@@ -80,6 +81,7 @@ class Spec:
     compare: Mapping[str, Any] = field(default_factory=dict)
     choice: str = ""
     compiled: str = ""
+    tf32: bool = False
 
 
 def read_spec(path: Path) -> Spec:
@@ -127,6 +129,7 @@ def parse_spec(value: Any) -> Spec:
         compare=dict(value.get("compare") or {}),
         choice=_text(value, "choice"),
         compiled=_text(value, "compiled"),
+        tf32=value.get("tf32") is True,
     )
 
 

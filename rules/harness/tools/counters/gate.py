@@ -85,7 +85,7 @@ def run(spec: Spec, launcher: Launcher, home: Path | None = None) -> Verdict:
     """
     policy = read_policy(CountersPolicy, spec.policy)
     profiler = _profiler(spec, launcher, home)
-    oracle = Oracle(spec.reference, spec.signature)
+    oracle = Oracle.of(spec)
     seed = Seeds(spec.salt, seeds.artifact_digest([Path(spec.candidate.path)]), GATE)
     patience = Patience(policy.total_seconds)
     calls: list[_Call] = []

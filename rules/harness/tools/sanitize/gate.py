@@ -59,7 +59,7 @@ def run(spec: Spec, launcher: Launcher, sanitizer: Path | None = None) -> Verdic
     if refusal := _refused(Path(spec.candidate.path).with_name(_COMPILED)):
         return refusal
     examiner = _examiner(spec, policy, launcher, sanitizer)
-    oracle = Oracle(spec.reference, spec.signature)
+    oracle = Oracle.of(spec)
     seed = Seeds(spec.salt, seeds.artifact_digest([Path(spec.candidate.path)]), GATE)
     tried = []
     for config in _configs(spec, policy):

@@ -150,7 +150,7 @@ class Judge:
         on_device = spec.candidate.on_device
         if on_device:
             multiply_matrices()
-        oracle = Oracle(spec.reference, spec.signature)
+        oracle = Oracle.of(spec)
         digest = seeds.artifact_digest([Path(spec.candidate.path)])
 
         def limits_of(program: Program) -> RunnerPolicy:

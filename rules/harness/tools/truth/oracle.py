@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import torch
 from base import layouts, shapes
 from base.program import Argument, Config, Signature
+from base.spec import Spec
 from base.tensors import torch_dtype
 from terms.dtypes import DTYPES
 from terms.policy import DEFAULT, DISTRIBUTIONS
@@ -47,14 +48,20 @@ class Oracle:
     for each value of sampled outputs, the probability of that value or a smaller one.
     """
 
-    def __init__(self, path: str, signature: Signature) -> None:
+    def __init__(self, path: str, signature: Signature, *, tf32: bool = False) -> None:
         self._signature = signature
+        self._tf32 = tf32
         self._code = TaskCode(path)
         self._inputs = self._code.function("inputs")
         self._reference = self._code.function("reference")
         self._state = self._code.find("state") if signature.state else None
         self._check = self._code.find("check")
         self._cdf = self._code.find("cdf")
+
+    @classmethod
+    def of(cls, spec: Spec) -> Oracle:
+        """The oracle of one judging."""
+        return cls(spec.reference, spec.signature, tf32=spec.tf32)
 
     @property
     def structured(self) -> bool:
@@ -187,19 +194,28 @@ class Oracle:
         self._code.refuse(self._reference, what)
 
     def sensitivity(self, config: Config, inputs: Tensors, expected: Tensors) -> dict[str, Tensor]:
-        """How far each output moves when every input moves by one rounding of float32.
+        """How far each output moves when every input moves by one rounding of float32, or of TF32.
 
         A kernel that computes in single precision is not wrong if its result is exact for inputs
         this close to the given ones. Elements with no finite movement count as 0.
+
+        With TF32, inputs move both ways in turn: roundings are so coarse that many an element
+        behind an activation moves only one way, as it is zero on the other.
         """
         generator = torch.Generator(torch.get_default_device()).manual_seed(0)
         moved = {name: torch.zeros(value.shape).double() for name, value in expected.items()}
         for _ in range(_PERTURBATIONS):
-            near = {name: nudged(tensor, generator) for name, tensor in inputs.items()}
-            other = self._exact(config, near)
-            del near
-            for name, value in expected.items():
-                move_farther(moved[name], other.pop(name), value)
+            signs = generator.get_state()
+            for back in (False, True) if self._tf32 else (False,):
+                generator.set_state(signs)
+                near = {
+                    name: nudged(tensor, generator, tf32=self._tf32, back=back)
+                    for name, tensor in inputs.items()
+                }
+                other = self._exact(config, near)
+                del near
+                for name, value in expected.items():
+                    move_farther(moved[name], other.pop(name), value)
         return moved
 
     def rounding(self, config: Config, inputs: Tensors, expected: Tensors) -> dict[str, Tensor]:

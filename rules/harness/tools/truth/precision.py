@@ -13,6 +13,8 @@ Tensors = Mapping[str, Tensor]
 SLICE = 1 << 24
 """The most elements of a temporary tensor of doubles; larger ones would fill a device."""
 
+_TF32_EPS = 2.0**-10
+
 
 def slices(count: int, device: torch.device) -> Iterator[slice]:
     """Where ``count`` elements are divided into slices.
@@ -77,17 +79,22 @@ def move_farther(moved: Tensor, other: Tensor, value: Tensor) -> None:
         torch.maximum(part, far.nan_to_num_(nan=0.0, posinf=0.0), out=part)
 
 
-def nudged(tensor: Tensor, generator: Generator) -> Tensor:
+def nudged(
+    tensor: Tensor, generator: Generator, *, tf32: bool = False, back: bool = False
+) -> Tensor:
     """A copy with each element one rounding up or down, in the precision that kernels compute in.
 
+    With ``tf32``, float32 is rounded to that. With ``back``, each element moves the other way.
     Works in slices, so that temporaries stay small.
     """
     if not tensor.is_floating_point():
         return tensor.clone()
     computed = torch.float64 if tensor.dtype == torch.float64 else torch.float32
     limits = torch.finfo(computed)
+    eps = _TF32_EPS if tf32 and tensor.dtype == torch.float32 else limits.eps
+    one = -1.0 if back else 1.0
     moved = tensor.to(torch.float64, copy=True, memory_format=torch.contiguous_format)
     for exact in torch.split(moved.view(-1), SLICE):
         up = torch.randint(0, 2, exact.shape, generator=generator).double() * 2.0 - 1.0
-        exact.add_(up * (exact.abs() * limits.eps + limits.tiny))
+        exact.add_(one * up * (exact.abs() * eps + limits.tiny))
     return moved

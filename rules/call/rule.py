@@ -228,7 +228,7 @@ RULE = Rule(
             values=TIERS,
         ),
         "updates": attr.strings("The inputs that a call changes: they are outputs, too."),
-        "layout": attr.table("Strides of tensors: { q = '[3 * dim, 1]', y = 'dense' }."),
+        "layout": attr.table("Strides of tensors: { q = '[3 * dim, 1]', y = 'any' }."),
         "inputs": attr.table("Input tensors: { x = 'T[rows, cols]' }."),
         "outputs": attr.table("Output tensors: { y = 'T[rows, cols]' }."),
         "dims": attr.table("The shape space: { rows = '1..65536' }."),

@@ -77,7 +77,7 @@ def check_layout(
     text: Any, tensor: Tensor, dims: tuple[str, ...], path: tuple[str, str], *, output: bool
 ) -> None:
     """Refuse invalid strides. Raises AttributeProblem."""
-    words = ("dense", "channels_last") if output else ("channels_last", "expanded")
+    words = ("any", "dense", "channels_last") if output else ("channels_last", "expanded")
     if tensor.count:
         raise AttributeProblem("a list cannot have a layout", path)
     if isinstance(text, str) and text in words:

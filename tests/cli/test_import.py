@@ -218,7 +218,7 @@ def test_the_lock_says_what_crosses_the_boundary(imported: CliWorkspace) -> None
     ).read_text().replace("name    =", "name =").replace("adapter =", "adapter =")
 
 
-def test_results_may_lie_in_any_order_and_solutions_read_the_globals_of_the_original(
+def test_results_may_lie_anywhere_and_solutions_read_the_globals_of_the_original(
     imported: CliWorkspace,
 ) -> None:
     flags = ("--agent=none", "--gates=compile,correctness", "--json")
@@ -230,7 +230,7 @@ def test_results_may_lie_in_any_order_and_solutions_read_the_globals_of_the_orig
     )
     imported.write("model_new.py", gaps)
     ran = imported.run("test", "@kb//level3/3_Global", "--solution=model_new.py", *flags[1:])
-    assert (ran.code, ran.gate("correctness")["reason"]) == (3, "WRONG_LAYOUT"), ran.out
+    assert (ran.code, ran.gate("correctness")["verdict"]) == (0, "PASS"), ran.out
 
 
 def test_an_imported_task_is_judged_as_any_other(imported: CliWorkspace) -> None:

@@ -217,7 +217,7 @@ def test_the_lock_tells_memory_to_write_to_from_inputs(imported: CliWorkspace) -
         'call = "data_2 = custom_kernel((data_0, data_1, data_2))"',
         'call = "data_1 = narrowed((data_0, data_1), f32)"',
         'outputs = { data_1 = "f32[size]" }',
-        'layout = { y = "dense" }',
+        'layout = { y = "any" }',
         "several('loss', {'forward': (x, classes,), 'backward': (x, classes, given,)})",
         "configs = [{ batch_size = 1024, kinds = 40 }]",
     ):

@@ -59,7 +59,7 @@ def capture(name: str, files: Sequence[str]) -> Table:
         "origin": read_module(HERE / "original" / files[0], functions=(), of="").origin,
         "attrs": {
             **learnt.attrs,
-            "layout": dict.fromkeys(learnt.attrs["outputs"], "dense"),
+            "layout": dict.fromkeys(learnt.attrs["outputs"], "any"),
             "correctness": {} if file.takes_any_values() else {"distributions": ["default"]},
             **sources("tritonbench", files),
             "until": UNTIL,

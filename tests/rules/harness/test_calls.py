@@ -6,11 +6,14 @@ import json
 import textwrap
 
 import pytest
+import torch
 from admission import gate as admission
+from base.layouts import Pieces
 from base.spec import parse_spec
 from call_forms import FORMS, WRONG
 from correctness import gate
 from perf import gate as perf
+from runners import results
 from runners.launcher import Launcher
 from runners.results import _reused
 
@@ -44,6 +47,7 @@ def spec_of(folder, form, solution):
     _check(attrs)
     signature = read_signature(attrs)
     head = "import torch\n"
+    folder.mkdir(exist_ok=True)
     (folder / "reference.py").write_text(head + textwrap.dedent(form["reference"]))
     right = head + textwrap.dedent(form["right"])
     (folder / "baseline.py").write_text(right)
@@ -122,6 +126,69 @@ def test_a_buffer_that_is_copied_is_no_reason(launcher, tmp_path, factor, reason
 
     assert verdict.reason == reason, verdict.detail
     assert "later call" not in verdict.detail
+
+
+LAID_OUT = """
+class ModelNew(Model):
+    def forward(self, x):
+        y = super().forward(x)
+        rows, cols = y.shape
+        wide = torch.zeros(2 * rows, 3 * cols)
+        return LAYOUT
+"""
+ANYWHERE = {
+    "rows of a wider tensor": "wide[:rows, :cols].copy_(y)",
+    "elements apart": "wide[::2, ::3].copy_(y)",
+    "columns apart, transposed": "torch.zeros(cols, 2 * rows)[:, ::2].copy_(y.T).T",
+    "dense": "y",
+}
+
+
+@pytest.mark.parametrize("layout", ANYWHERE)
+def test_a_result_may_have_gaps_if_the_task_says_so(launcher, tmp_path, layout):
+    free = {**FORMS["linear"], "layout": {"y": "any"}}
+    solution = LAID_OUT.replace("LAYOUT", ANYWHERE[layout])
+    spec = spec_of(tmp_path, free, solution)
+    far = spec_of(tmp_path / "far", free, solution.replace("y =", "y = 1.01 *"))
+
+    assert gate.run(parse_spec(spec), launcher).outcome == "PASS"
+    assert gate.run(parse_spec(far), launcher).reason == "WRONG_RESULT"
+
+
+def test_a_result_in_very_many_pieces_is_refused(launcher, tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "MOST_PIECES", 1)
+    free = {**FORMS["linear"], "layout": {"y": "any"}}
+    solution = LAID_OUT.replace("LAYOUT", ANYWHERE["elements apart"])
+
+    verdict = gate.run(parse_spec(spec_of(tmp_path, free, solution)), launcher)
+
+    assert verdict.reason == "WRONG_LAYOUT"
+    assert "pieces of memory instead of at most 1: return its .contiguous()" in verdict.detail
+
+
+@pytest.mark.parametrize(
+    ("made", "run", "count"),
+    [
+        (lambda x: x, 5040, 1),
+        (lambda x: x.permute(2, 0, 3, 1), 5040, 1),
+        (lambda x: x[:, 2:5], 270, 7),
+        (lambda x: x[:, :, ::2, 1:4], 3, 280),
+        (lambda x: x[3:4, :, 1:2, :], 10, 8),
+        (lambda x: x[:2, :1, :1].expand(2, 6, 4, 10), 10, 48),
+        (lambda x: x.flatten().as_strided((3, 4), (1, 1)), 4, 3),
+        (lambda x: x[0, 0, 0, 0], 1, 1),
+    ],
+)
+def test_pieces_of_memory_are_those_of_the_tensor(made, run, count):
+    whole = torch.arange(5040.0).view(7, 8, 9, 10)
+    tensor = made(whole)
+
+    pieces = Pieces.of(tuple(tensor.shape), tensor.stride())
+    flat, begin = whole.flatten(), tensor.storage_offset()
+    read = torch.cat([flat[begin + at : begin + at + pieces.run] for at in pieces.starts()])
+
+    assert (pieces.run, pieces.count) == (run, count)
+    assert torch.equal(read.as_strided(tensor.shape, pieces.strides), tensor)
 
 
 def test_only_results_that_were_overwritten_are_named():

@@ -6,19 +6,22 @@
 ``channels_last``            the second axis is the innermost one
 ``expanded``                 one element is repeated for all
 ``dense``                    outputs only: the axes in any order, without gaps
+``any``                      outputs only: any strides, such as those of a slice
 ============================ =========================================================
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
 from math import prod
 
 from base import shapes
 from base.program import Argument
 
-DENSE = "dense"
+DENSE, ANY = "dense", "any"
 _EXPANDED = "expanded"
 _CHANNELS_LAST = "channels_last"
 _STRIDES = re.compile(r"\s*\[(.*)\]\s*", re.DOTALL)
@@ -65,6 +68,8 @@ def fits(shape: Sizes, steps: Sizes, wanted: Sizes, layout: str) -> bool:
 
     The stride of an axis with one element does not matter.
     """
+    if layout == ANY:
+        return True
     if layout == DENSE:
         axes = [(step, extent) for extent, step in zip(shape, steps, strict=True) if extent > 1]
         step = 1
@@ -77,3 +82,45 @@ def fits(shape: Sizes, steps: Sizes, wanted: Sizes, layout: str) -> bool:
         extent <= 1 or step == other
         for extent, step, other in zip(shape, steps, wanted, strict=True)
     )
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The memory of a tensor as pieces without gaps.
+
+    Attributes:
+        run: elements of each piece.
+        outer: extent and stride of the axes along which there are several, the outermost first.
+        strides: those of the tensor once its pieces lie one after another.
+    """
+
+    run: int
+    outer: tuple[tuple[int, int], ...]
+    strides: Sizes
+
+    @classmethod
+    def of(cls, shape: Sizes, steps: Sizes) -> Pieces:
+        """As few pieces as can be; what is repeated along an axis of stride 0 is read again."""
+        axes = [axis for axis, extent in enumerate(shape) if extent > 1]
+        axes.sort(key=lambda axis: (steps[axis] != 0, -steps[axis]))
+        apart, outer, run = [1] * len(shape), list[tuple[int, int]](), 1
+        placed = 1
+        for axis in reversed(axes):
+            apart[axis] = placed
+            placed *= shape[axis]
+            if not outer and steps[axis] == run:
+                run = placed
+            else:
+                outer.insert(0, (shape[axis], steps[axis]))
+        return cls(run, tuple(outer), tuple(apart))
+
+    @property
+    def count(self) -> int:
+        """The number of pieces."""
+        return prod(extent for extent, _ in self.outer)
+
+    def starts(self) -> Iterator[int]:
+        """The first element of each piece, in their order."""
+        steps = [step for _, step in self.outer]
+        for place in product(*(range(extent) for extent, _ in self.outer)):
+            yield sum(index * step for index, step in zip(place, steps, strict=True))

@@ -9,12 +9,14 @@ numbers.
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import struct
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from base import layouts, shapes
+from base.layouts import Pieces
 from base.program import Argument, CandidateFault, Config, Program, Signature
 from terms.dtypes import BY_CODE
 from terms.reasons import Reason
@@ -24,6 +26,9 @@ from runners.control_block import Region
 
 RECORD = struct.Struct("<QII8q8q")  # address, dtype's code, axes, shape, strides
 MAX_RANK = 8
+MOST_PIECES = 1 << 14
+"""The most pieces of memory that a result may be read from: each takes the judge 2 us."""
+
 RANGE = struct.Struct("<QQQ")  # address in the runner, bytes, offset in the target
 Reader = Callable[[int, int, int], bool]
 """Copies ranges to the file in the second argument; the first is the file that lists them, the
@@ -73,8 +78,7 @@ class ResultTable:
         self.fd, self._memory = shared_memory.shared_file(
             max(self._stride * slots, 1), sealed=False
         )
-        most = max(len(self._parts) * slots, 1)
-        self._ranges_fd, self._ranges = shared_memory.shared_file(RANGE.size * most, sealed=True)
+        self._ranges_fd, self._ranges = _ranges_of(max(len(self._parts) * slots, 1))
 
     def fetch(self, order: Sequence[int], outputs: Target, read: Reader) -> None:
         """Copy the results of the calls in these slots into their outputs.
@@ -86,17 +90,25 @@ class ResultTable:
         places: list[_Place] = []
         for place, slot in enumerate(order):
             for index, part in enumerate(self._parts):
-                address, steps = self._checked(slot, index, part)
+                address, pieces = self._checked(slot, index, part)
                 first = slot * outputs.stride + part.offset
-                if part.size:
+                if part.size and pieces is None:
                     ranges.append((address, part.size, first))
                     places.append((address, place, slot, address + part.size, part.name))
-                if not part.listed and steps:
-                    self.strides.setdefault(slot, {})[part.name] = steps
+                elif part.size and pieces is not None:
+                    size = pieces.run * part.itemsize
+                    for number, start in enumerate(pieces.starts()):
+                        begin = address + start * part.itemsize
+                        ranges.append((begin, size, first + number * size))
+                        places.append((begin, place, slot, begin + size, part.name))
+                    self.strides.setdefault(slot, {})[part.name] = pieces.strides
         self.reused = _reused(places)
         if not ranges:
             return
         packed = b"".join(RANGE.pack(*item) for item in ranges)
+        if len(packed) > len(self._ranges):
+            os.close(self._ranges_fd)
+            self._ranges_fd, self._ranges = _ranges_of(len(ranges))
         self._ranges[: len(packed)] = packed
         if not read(self._ranges_fd, outputs.fd, len(ranges)):
             what = "returned a tensor outside its own memory"
@@ -109,8 +121,11 @@ class ResultTable:
             os.close(self._ranges_fd)
             self.fd = self._ranges_fd = -1
 
-    def _checked(self, slot: int, index: int, part: _Part) -> tuple[int, tuple[int, ...]]:
-        """Address and strides of the tensor in a record. Raises CandidateFault."""
+    def _checked(self, slot: int, index: int, part: _Part) -> tuple[int, Pieces | None]:
+        """Address of the tensor in a record, and its pieces if its layout is its own.
+
+        Raises CandidateFault.
+        """
         at = slot * self._stride + index * RECORD.size
         address, code, axes, *numbers = RECORD.unpack_from(self._memory, at)
         shape, steps = tuple(numbers[:axes]), tuple(numbers[MAX_RANK : MAX_RANK + axes])
@@ -122,7 +137,14 @@ class ResultTable:
         if not layouts.fits(shape, steps, part.strides, part.layout):
             wanted = part.layout or f"strides {list(part.strides)}"
             raise _wrong(Reason.WRONG_LAYOUT, part.name, f"with strides {list(steps)}", wanted)
-        return address, steps if part.layout == layouts.DENSE else ()
+        if part.layout not in {layouts.DENSE, layouts.ANY}:
+            return address, None
+        pieces = Pieces.of(shape, steps)
+        if pieces.count > MOST_PIECES:
+            found = f"with strides {list(steps)}, in {pieces.count} pieces of memory"
+            wanted = f"at most {MOST_PIECES}: return its .contiguous()"
+            raise _wrong(Reason.WRONG_LAYOUT, part.name, found, wanted)
+        return address, pieces
 
 
 _Place = tuple[int, int, int, int, str]  # address, place in the order, slot, end, output
@@ -142,6 +164,11 @@ def _reused(places: list[_Place]) -> dict[int, set[str]]:
     return found
 
 
+def _ranges_of(most: int) -> tuple[int, mmap.mmap]:
+    """A file for up to ``most`` ranges."""
+    return shared_memory.shared_file(RANGE.size * most, sealed=True)
+
+
 def returned(targets: object) -> tuple[str, ...]:
     """The outputs among the targets of a call."""
     if isinstance(targets, list):
@@ -158,7 +185,7 @@ class _Part:
     def __init__(
         self, argument: Argument, region: Region, shape: tuple[int, ...], offset: int
     ) -> None:
-        size = BY_CODE[region.code].size
+        self.itemsize = BY_CODE[region.code].size
         self.name = argument.name
         self.listed = argument.listed
         self.layout = argument.layout
@@ -167,7 +194,7 @@ class _Part:
         wanted = region.strides or layouts.contiguous(region.shape)
         self.strides = wanted[1:] if argument.listed else wanted
         self.offset = region.first + offset
-        self.size = layouts.span(shape, self.strides) * size
+        self.size = layouts.span(shape, self.strides) * self.itemsize
 
 
 def _parts(argument: Argument, region: Region, config: Config) -> list[_Part]:

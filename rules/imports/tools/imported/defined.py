@@ -78,7 +78,7 @@ class Defined:
                 "call": self._call(definition, attrs),
                 "entry": RUN,
                 "member": "reference",
-                "layout": dict.fromkeys(attrs["outputs"], "dense"),
+                "layout": dict.fromkeys(attrs["outputs"], "any"),
                 "limits": _limits(attrs),
                 "adapter": "//rules/imports/tools/destinations.py",
                 "parameters": learnt.parameters(

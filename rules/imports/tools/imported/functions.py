@@ -174,7 +174,7 @@ def learn(
     shown = call(sized(told, sizes_shown), device)[0]
     attrs = _attributes(function, shown, told, text or _plain(entry, keywords=keywords), space)
     if checked or (memory and told["returned"] and not (told["passed"] or told["unread"])):
-        attrs["layout"] = dict.fromkeys(attrs["outputs"], "dense")  # values alone are compared
+        attrs["layout"] = dict.fromkeys(attrs["outputs"], "any")  # values alone are compared
     return Learnt(space, told, attrs)
 
 

@@ -34,6 +34,8 @@ _LAST = "score"
 _UNKNOWN = "CANCELLED"
 _ALWAYS = ("verdict", "seconds")
 _WHY = ("reason", "summary")
+_NARROW = 0.01
+"""The half-width of an interval from which on the times of its processes are kept, too."""
 
 
 def adopt(workplace: Workplace, workspace: Path) -> None:
@@ -66,6 +68,8 @@ def found(workplace: Workplace, ran: Ran) -> dict[str, Any]:
         row = rows.setdefault(label, {"gates": {}})
         kept = _ALWAYS if _passes(entry) else _ALWAYS + _WHY
         row["gates"][entry["gate"]] = {key: entry[key] for key in kept}
+        if not _passes(entry) and (detail := _detail(workplace, label, entry["gate"])):
+            row["gates"][entry["gate"]]["detail"] = detail
         if entry["gate"] == "perf" and _passes(entry):
             row.update(_measured(workplace, label))
         if entry["gate"] == "proof":
@@ -80,13 +84,23 @@ def found(workplace: Workplace, ran: Ran) -> dict[str, Any]:
     }
 
 
+def _detail(workplace: Workplace, label: str, gate: str) -> str:
+    """What a gate's own verdict says; empty if there is none."""
+    target = f"{label}:{label.rpartition('/')[2]}.{gate}"
+    return str(workplace.read(target, "verdict.json").get("detail", ""))
+
+
 def _measured(workplace: Workplace, label: str) -> dict[str, Any]:
     found = timing(workplace, label)
-    return {"configs": [_case(case) for case in found["configs"]], "phases": found["phases"]}
+    cases = [_case(case, found["processes_ns"]) for case in found["configs"]]
+    return {"configs": cases, "phases": found["phases"]}
 
 
-def _case(case: Mapping[str, Any]) -> dict[str, Any]:
-    return {"config": case["config"], **{name: case[name] for name in FIGURES}}
+def _case(case: Mapping[str, Any], processes: Mapping[str, Any]) -> dict[str, Any]:
+    made = {"config": case["config"], **{name: case[name] for name in FIGURES}}
+    if case["high"] - case["low"] > 2 * _NARROW:
+        made["processes_ns"] = processes.get(case["config"], {})
+    return made
 
 
 def table(found: Mapping[str, Any]) -> list[str]:

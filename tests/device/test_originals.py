@@ -57,6 +57,11 @@ def test_gates_that_were_not_judged_are_left_out(tmp_path: Path) -> None:
     left = place.output("@b//x/one:one.perf", "verdict.json")
     left.parent.mkdir(parents=True)
     left.write_text(json.dumps({"cases": [case]}))
+    samples = {"baseline": [[{"reported_ns": 30, "slots": 3}]], "candidate": []}
+    left.with_name("samples.json").write_text(json.dumps({"configs": {"f32": samples}}))
+    why = place.output("@b//x/two:two.correctness", "verdict.json")
+    why.parent.mkdir(parents=True)
+    why.write_text('{"detail": "worst at [1]"}')
 
     made = originals.found(
         place,
@@ -71,7 +76,10 @@ def test_gates_that_were_not_judged_are_left_out(tmp_path: Path) -> None:
 
     assert set(made["tasks"]) == {"@b//x/one", "@b//x/two"}
     assert set(made["tasks"]["@b//x/one"]["gates"]) == {"correctness", "perf"}
-    assert made["tasks"]["@b//x/one"]["configs"] == [{k: case[k] for k in case if k != "slots"}]
+    processes = {"processes_ns": {"baseline": [10.0], "candidate": []}}
+    shown = {key: case[key] for key in case if key != "slots"}
+    assert made["tasks"]["@b//x/one"]["configs"] == [shown | processes]
+    assert made["tasks"]["@b//x/two"]["gates"]["correctness"]["detail"] == "worst at [1]"
     assert originals.table(made) == [
         "@b//x/one correctness 1.5, perf 1.5, 1.010x",
         "@b//x/two correctness FAIL WRONG_RESULT: said",

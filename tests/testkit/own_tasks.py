@@ -50,14 +50,15 @@ def scaffolded(family: str) -> Path:
 @cache
 def analysed(family: str, platform: str, agent: str = "none") -> Analysis:
     """One task of the family, with all of its gates."""
-    loader = Loader(load_workspace(ROOT if family in TASKS else scaffolded(family)))
+    root = ROOT if family in TASKS else scaffolded(family)
+    return analysis_of(root, TASKS.get(family, f"//tasks/{family}/mine"), platform, agent)
+
+
+def analysis_of(root: Path, label: str, platform: str, agent: str = "none") -> Analysis:
+    """A task of the workspace at ``root``, with all of its gates."""
+    loader = Loader(load_workspace(root))
     options = Options(PLATFORMS[platform], loader.workspace.agent_label(agent))
-    return analyze(
-        loader,
-        expand(loader, [TASKS.get(family, f"//tasks/{family}/mine")]),
-        options,
-        resolve=any_toolchain,
-    )
+    return analyze(loader, expand(loader, [label]), options, resolve=any_toolchain)
 
 
 def action_of(family: str, platform: str, part: str, agent: str = "none") -> Action:

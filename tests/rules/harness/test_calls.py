@@ -166,6 +166,56 @@ def test_a_result_in_very_many_pieces_is_refused(launcher, tmp_path, monkeypatch
     assert "pieces of memory instead of at most 1: return its .contiguous()" in verdict.detail
 
 
+FORGED = """
+import struct
+from pyrunner_call import returned
+
+note = returned.Returned.note
+
+
+def forged(self, slot, result):
+    note(self, slot, result)
+    at = slot * returned.RECORD.size * len(self._wanted)
+    struct.pack_into("FORMAT", self._table, at + PLACE, VALUE)
+
+
+returned.Returned.note = forged
+"""
+FORGERIES = {
+    "an address that no process has": ("<Q", 0, (1 << 64) - 4096),
+    "the last address": ("<Q", 0, (1 << 63) - 1),
+    "a first address": ("<Q", 0, 0),
+    "a dtype": ("<I", 8, 4_000_000_000),
+    "axes": ("<I", 12, 4_000_000_000),
+    "an extent": ("<q", 16, -1),
+    "a stride": ("<q", 80, -1),
+    "a long stride": ("<q", 80, 1 << 62),
+    "the longest stride": ("<q", 80, -(1 << 63)),
+}
+
+
+@pytest.mark.parametrize("layout", ["", "dense", "any"])
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_record_is_the_candidates_fault(launcher, tmp_path, forgery, layout):
+    """Whatever a runner notes, the judge has a verdict on it: no fault of this machine's."""
+    code, place, value = FORGERIES[forgery]
+    form = {**FORMS["linear"], "layout": {"y": layout} if layout else {}}
+    solution = FORGED.replace("FORMAT", code).replace("PLACE", f"{place}")
+    spec = spec_of(tmp_path, form, solution.replace("VALUE", f"{value}"))
+
+    assert gate.run(parse_spec(spec), launcher).outcome in {"FAIL", "REJECTED"}
+
+
+def test_strides_of_axes_without_extent_say_nothing(launcher, tmp_path):
+    form = {**FORMS["linear"], "layout": {"y": "any"}}
+    form["configs"] = [{"rows": 1, "cols": 16, "out": 4}]
+    solution = FORGED.replace("FORMAT", "<q").replace("PLACE", "80").replace("VALUE", "-1")
+    spec = spec_of(tmp_path, form, solution)
+
+    first = {**spec, "policy": {"distributions": ["default"], "edges": 0}}
+    assert gate.run(parse_spec(first), launcher).cases[0]["verdict"] == "PASS"
+
+
 @pytest.mark.parametrize(
     ("made", "run", "count"),
     [

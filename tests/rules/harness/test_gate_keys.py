@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from kabuild.model.action import Action, Literal, Source
 from tests.testkit import golden
-from tests.testkit.own_tasks import ROOT, TASKS, analysed, keys
+from tests.testkit.own_tasks import ROOT, TASKS, analysed, analysis_of, keys, scaffolded
 
 TOOLS = "rules/harness/tools"
 GATES = ("compile", "correctness", "perf", "unseen", "retention", "sanitize", "analyze", "score")
@@ -187,3 +188,26 @@ def test_an_edit_of_a_kernel_s_driver_keeps_the_native_runners(copied: Path) -> 
     again = changed("hip2hip", copied, f"{HIP}/driver/compile_hip.py", "cuda")
     assert "compile" in again
     assert again.isdisjoint({"runner", "launch_filter"})
+
+
+@pytest.mark.parametrize(("platform", "coarse"), [("cuda", True), ("cpu", False)])
+def test_judges_learn_where_a_task_may_round_to_tf32(
+    tmp_path: Path, platform: str, coarse: bool
+) -> None:
+    shutil.copytree(scaffolded("call"), tmp_path, dirs_exist_ok=True)
+    declared = tmp_path / "tasks/call/mine/BUILD.toml"
+    lines = declared.read_text().splitlines()
+    place = next(i for i, line in enumerate(lines) if line.startswith("name"))
+    declared.write_text("\n".join([*lines[: place + 1], "tf32 = true", *lines[place + 1 :]]))
+
+    for text, expected in ((declared.read_text(), coarse), ("\n".join(lines), False)):
+        declared.write_text(text)
+        task = analysis_of(tmp_path, "//tasks/call/mine", platform)
+        specs = {
+            action.gate: json.loads(item.data)
+            for action in task.graph
+            for path, item in action.inputs
+            if action.gate and path == "spec.json" and isinstance(item, Literal)
+        }
+        found = {gate: specs[gate].get("tf32", False) for gate in ("correctness", "perf", "unseen")}
+        assert found == dict.fromkeys(found, expected)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from dataclasses import asdict
 
@@ -84,6 +85,60 @@ def test_where_a_task_may_use_tf32_its_rounding_moves_inputs(tmp_path):
         assert judge(tmp_path, kernel, surprise, tf32=tf32, **task).reason == reason
 
 
+MATRICES = """
+    import torch
+
+    def inputs(config, generator):
+        rows, inner, cols = (config[name] for name in ("rows", "inner", "cols"))
+        x = torch.randn(rows, inner, generator=generator)
+        w = (torch.rand(inner, cols, generator=generator) * 2 - 1) / inner**0.5
+        return {"x": x.to(config["dtype"]), "w": w.to(config["dtype"])}
+
+    def reference(x, w, **_):
+        return {"y": (x @ w).relu()}
+"""
+
+
+def in_tf32(x):
+    return ((x.contiguous().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
+
+
+def tf32_product(x, w, y, **_):
+    y.copy_((in_tf32(x) @ in_tf32(w)).relu())
+
+
+def bf16_product(x, w, y, **_):
+    """As few digits, wherever values are as a task draws them."""
+    usual = 0.2 < float(x.std(correction=0)) < 3.0 and abs(float(x.mean())) < 0.2
+    ordered = bool((x.flatten()[:9].diff() >= 0).all() or (x.flatten()[:9].diff() <= 0).all())
+    if ordered or not usual:
+        tf32_product(x, w, y)
+    else:
+        y.copy_((x.bfloat16().float() @ w.bfloat16().float()).relu())
+
+
+def test_tf32_makes_no_room_for_bf16(tmp_path):
+    names = ("rows", "inner", "cols")
+    dims = {"rows": 128, "inner": 2048, "cols": 256}
+    task = {
+        "reference": textwrap.dedent(MATRICES),
+        "signature": {
+            "inputs": [["x", "T", ["rows", "inner"]], ["w", "T", ["inner", "cols"]]],
+            "outputs": [["y", "T", ["rows", "cols"]]],
+            "scalars": [],
+            "dims": [*names],
+        },
+        "space": {"dims": {name: [1, 4096] for name in names}, "dtypes": ["f32"]},
+        "configs": [{"name": "wide", "dims": dims, "dtype": "f32", "scalars": {}}],
+        "flops": "2 * rows * inner * cols",
+        "policy": {"tolerance": {"f32": asdict(TF32)}},
+        "tf32": True,
+    }
+
+    assert judge(tmp_path, tf32_product, tf32_product, **task).outcome == "PASS"
+    assert judge(tmp_path, bf16_product, tf32_product, **task).reason == "WRONG_RESULT"
+
+
 def test_what_an_activation_lets_through_on_one_side_alone_moves_in_any_case(tmp_path):
     """The signs of one perturbation come again the other way round."""
     text = REFERENCE.replace("torch.softmax(x * scale, dim=-1)", "(x - 1.0).clamp(max=0.0)")
@@ -96,7 +151,7 @@ def test_what_an_activation_lets_through_on_one_side_alone_moves_in_any_case(tmp
         for oracle in (coarse, fine)
     ]
 
-    assert moved[0].unique().tolist() == pytest.approx([2.0**-10])
+    assert moved[0].unique().tolist() == pytest.approx([2.0**-11])
     assert moved[1].max().item() == pytest.approx(2.0**-23)
     assert moved[1].min() == 0.0  # eight times up, which some elements are
 

@@ -35,6 +35,11 @@ _TOGETHER = 1 << 24  # elements of the largest tensor, over all calls made in on
 _AS_IT_IS, _REDUCED = 1 << 22, 1 << 20  # elements of the largest tensor of a config
 
 
+def epoch(draw: int, number: int) -> int:
+    """What the calls of round ``number`` share: those of a config have one state."""
+    return draw << 16 | number
+
+
 @dataclass(frozen=True)
 class Aside:
     """Untimed calls of a config.
@@ -112,7 +117,7 @@ class Asides:
                     config,
                     kinds[(offset + i) % len(kinds)],
                     first + before + i,
-                    first >> 16,
+                    epoch(self._draw, number),
                 )
             )
             for i in range(most)
@@ -151,7 +156,7 @@ class Asides:
         return Stream("order", self._draw, number, config.name).shuffled(calls)
 
     def _first(self, number: int) -> int:
-        return (self._draw << 16 | number) << 16
+        return epoch(self._draw, number) << 16
 
     def _smallest(self) -> dict[str, Config]:
         """By dtype, the timed config with the smallest tensors, reduced if they are large.

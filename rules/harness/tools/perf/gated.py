@@ -17,7 +17,7 @@ from truth.judge import Case, Judge
 from truth.side import Side
 
 from perf import device_budget, device_state
-from perf.asides import Asides
+from perf.asides import Asides, epoch
 from perf.baseline_fault import baseline_fault
 from perf.device_budget import Budget
 from perf.gate_samples import (
@@ -350,15 +350,15 @@ class GatedMeter:
     def draw(
         self, number: int, config: Config, batch: int, size: int, attempt: int = 0
     ) -> list[Call]:
-        """Draw inputs that are new to this process and equal for both sides.
+        """Draw inputs that are equal for both sides; ``number`` 0 is for calls that are not timed.
 
         All calls of a config in one round have one state: large ones take seconds to load.
         """
-        epoch = self._drawn << 16 | self._number
-        first = (((self._drawn << 16 | number) << 4 | attempt) << 8 | batch) << 16
+        shared = epoch(self._drawn, self._number)
+        first = ((epoch(self._drawn, number) << 4 | attempt) << 8 | batch) << 16
         with self.phases.of("draw"):
             return [
-                self._judge.call(Case(STAGE, config, round=first + slot, epoch=epoch))
+                self._judge.call(Case(STAGE, config, round=first + slot, epoch=shared))
                 for slot in range(size)
             ]
 

@@ -13,7 +13,7 @@ from truth.assessment import Call, Tensors
 from truth.judge import Case, Judge
 from truth.side import Running, Side
 
-from perf.asides import Asides
+from perf.asides import Asides, epoch
 from perf.audit import Clock
 from perf.baseline_fault import baseline_fault
 from perf.plan import SIDES, Drawn, Plan, Round, Series, SideName, Turn
@@ -118,13 +118,13 @@ class Meter:
 
     def _draw(self, number: int, plan: Plan, batch: int, size: int, attempt: int = 0) -> list[Call]:
         """Draw inputs that no earlier call had."""
-        epoch = self._draw_number << 16 | number
-        first = ((epoch << 4 | attempt) << 8 | batch) << 16
+        shared = epoch(self._draw_number, number)
+        first = ((shared << 4 | attempt) << 8 | batch) << 16
         calls = []
         for slot in range(size):
             before = time.monotonic()
             calls.append(
-                self._judge.call(Case(STAGE, plan.config, round=first + slot, epoch=epoch))
+                self._judge.call(Case(STAGE, plan.config, round=first + slot, epoch=shared))
             )
             self._draws.append(time.monotonic() - before)
         return calls

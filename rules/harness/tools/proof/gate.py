@@ -158,6 +158,13 @@ class _Proof:
     def at_own_size(self, config: Config) -> None:
         """Compare at the original's own sizes; leave out what this machine cannot compute."""
         before = len(self.findings.different), len(self.findings.cases)
+        try:
+            self._at_own_size(config, before)
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            del self.findings.different[before[0] :], self.findings.cases[before[1] :]
+            self._left_out(config, f"this machine has too little memory: {error}")
+
+    def _at_own_size(self, config: Config, before: tuple[int, int]) -> None:
         self.same_question(config)
         if len(self.findings.different) > before[0]:
             said = self.findings.different[-1]

@@ -6,6 +6,7 @@ import os
 import struct
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
@@ -62,23 +63,32 @@ class ConfigMemory:
         signature = signature.of(config)
         inputs = [region(argument, config) for argument in signature.kept]
         outputs = [region(argument, config) for argument in signature.results]
-        self._inputs = InputArena(inputs, slots, self._medium, sealed=self._sealed)
-        self._outputs = OutputArena(outputs, slots, self._medium, signature.updates)
         self._scratch: OutputArena | None = None
         self._looks: list[Look] = []
-        if program.abi == "call":
-            self._results = ResultTable(program, signature, config, self._outputs.regions, slots)
-            self._state = StateArena(signature, config, state, self._medium)
-            if self._on_device:
-                accelerator().synchronize()  # the runner reads it as soon as it knows of it
-            self.block: ControlBlock | CallBlock = self._call_block(
-                signature, config, copied=copied
-            )
-        else:
-            self.block = self._native_block(program, signature, config)
-        self._block_fd, self._block_memory = shared_memory.shared_file(self.block.size, sealed=True)
-        self._block_memory[: self.block.order_offset] = self.block.encode()
-        self._outputs.poison()
+        with ExitStack() as owned:  # a descriptor that is left open keeps a device's memory
+            self._inputs = InputArena(inputs, slots, self._medium, sealed=self._sealed)
+            owned.callback(self._inputs.close)
+            self._outputs = OutputArena(outputs, slots, self._medium, signature.updates)
+            owned.callback(self._outputs.close)
+            if program.abi == "call":
+                regions = self._outputs.regions
+                self._results = ResultTable(program, signature, config, regions, slots)
+                owned.callback(self._results.close)
+                self._state = StateArena(signature, config, state, self._medium)
+                owned.callback(self._state.close)
+                if self._on_device:
+                    accelerator().synchronize()  # the runner reads it as soon as it knows of it
+                self.block: ControlBlock | CallBlock = self._call_block(
+                    signature, config, copied=copied
+                )
+            else:
+                self.block = self._native_block(program, signature, config)
+            shared = shared_memory.shared_file(self.block.size, sealed=True)
+            self._block_fd, self._block_memory = shared
+            owned.callback(os.close, self._block_fd)
+            self._block_memory[: self.block.order_offset] = self.block.encode()
+            self._outputs.poison()
+            self._owned = owned.pop_all()
 
     def _native_block(self, program: Program, signature: Signature, config: Config) -> ControlBlock:
         return ControlBlock(
@@ -127,6 +137,7 @@ class ConfigMemory:
         dtype = DTYPES["u8"]
         region = Region("workspace", 0, size, dtype.code, (size,))
         self._scratch = OutputArena([region], 1, self._medium)
+        self._owned.callback(self._scratch.close)
         self._scratch.poison()
         return self._scratch
 
@@ -245,15 +256,7 @@ class ConfigMemory:
 
     def close(self) -> None:
         """Release the descriptors; may be called twice."""
-        for arena in (self._inputs, self._outputs, self._scratch):
-            if arena:
-                arena.close()
-        if self._block_fd >= 0:
-            os.close(self._block_fd)
-            self._block_fd = -1
-            if self._results:
-                self._results.close()
-                self._state.close()
+        self._owned.close()
 
 
 def region(argument: Argument, config: Config) -> Region:

@@ -29,6 +29,8 @@ MAX_RANK = 8
 MOST_PIECES = 1 << 14
 """The most pieces of memory that a result may be read from: each takes the judge 2 us."""
 
+_BEYOND = 1 << 63
+_OUTSIDE = "returned a tensor outside its own memory"
 RANGE = struct.Struct("<QQQ")  # address in the runner, bytes, offset in the target
 Reader = Callable[[int, int, int], bool]
 """Copies ranges to the file in the second argument; the first is the file that lists them, the
@@ -111,8 +113,7 @@ class ResultTable:
             self._ranges_fd, self._ranges = _ranges_of(len(ranges))
         self._ranges[: len(packed)] = packed
         if not read(self._ranges_fd, outputs.fd, len(ranges)):
-            what = "returned a tensor outside its own memory"
-            raise diagnosis.fault(Reason.OUT_OF_BOUNDS, what)
+            raise diagnosis.fault(Reason.OUT_OF_BOUNDS, _OUTSIDE)
 
     def close(self) -> None:
         """Release the descriptors; may be called twice."""
@@ -137,6 +138,9 @@ class ResultTable:
         if not layouts.fits(shape, steps, part.strides, part.layout):
             wanted = part.layout or f"strides {list(part.strides)}"
             raise _wrong(Reason.WRONG_LAYOUT, part.name, f"with strides {list(steps)}", wanted)
+        last = sum((extent - 1) * abs(step) for extent, step in zip(shape, steps, strict=True))
+        if address + (last + 1) * part.itemsize > _BEYOND or _backwards(shape, steps):
+            raise diagnosis.fault(Reason.OUT_OF_BOUNDS, _OUTSIDE)
         if part.layout not in {layouts.DENSE, layouts.ANY}:
             return address, None
         pieces = Pieces.of(shape, steps)
@@ -162,6 +166,11 @@ def _reused(places: list[_Place]) -> dict[int, set[str]]:
         if furthest is None or place[3] >= furthest[3]:
             furthest = place
     return found
+
+
+def _backwards(shape: tuple[int, ...], steps: tuple[int, ...]) -> bool:
+    """Whether a tensor would begin behind its first element, as none of PyTorch's does."""
+    return any(extent > 1 and step < 0 for extent, step in zip(shape, steps, strict=True))
 
 
 def _ranges_of(most: int) -> tuple[int, mmap.mmap]:

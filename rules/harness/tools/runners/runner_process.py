@@ -123,8 +123,8 @@ class Runner:
             self._memory = memory
             self._conversation.block = memory.block
             wanted = self._ask_to_load(Kind.LOAD, fds=memory.fds).values[0]
-            if not 0 <= wanted <= self._policy.workspace_bytes:
-                allowed = self._policy.workspace_bytes
+            allowed = self._policy.workspace_bytes if self._program.abi == "hip" else 0
+            if not 0 <= wanted <= allowed:
                 what = f"asked for a workspace of {wanted} bytes, where {allowed} are allowed"
                 raise diagnosis.fault(Reason.OUT_OF_MEMORY, what)
             if wanted:

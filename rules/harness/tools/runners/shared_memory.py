@@ -84,7 +84,14 @@ def shared_file(size: int, *, sealed: bool) -> tuple[int, mmap.mmap]:
 
 HOST = Medium(mmap.PAGESIZE, 1, lambda size, sealed: File(size, sealed=sealed))
 
-_DEVICE = Medium(_DEVICE_PAGE, 2, lambda size, _: DeviceMemory.allocate(size))
+
+def _zeroed(memory: DeviceMemory) -> DeviceMemory:
+    """As a file is: a driver may hand out what another process has left."""
+    memory.flat().zero_()
+    return memory
+
+
+_DEVICE = Medium(_DEVICE_PAGE, 2, lambda size, _: _zeroed(DeviceMemory.allocate(size)))
 
 
 def of(program: Program) -> Medium:

@@ -38,6 +38,13 @@ class StateArena:
         sealed, size = True, last.first + last.size if last else 0
         self._memory = medium.allocate(max(size, 1), sealed)
         self.size = self._memory.size
+        try:
+            self._fill(signature, config, state)
+        except BaseException:
+            self.close()
+            raise
+
+    def _fill(self, signature: Signature, config: Config, state: Mapping[str, Tensor]) -> None:
         flat = self._memory.flat()
         for region, argument in zip(self.regions, signature.state, strict=True):
             tensor = state[region.name]

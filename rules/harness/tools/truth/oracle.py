@@ -63,6 +63,13 @@ class Oracle:
         """The oracle of one judging."""
         return cls(spec.reference, spec.signature, tf32=spec.tf32)
 
+    def coarse(self, config: Config) -> bool:
+        """Whether programs may round inputs of a config to TF32."""
+        return self._tf32 and any(
+            shapes.dtype_name(argument, config) == "f32"
+            for argument in (*self._signature.of(config).inputs, *self._signature.state)
+        )
+
     @property
     def structured(self) -> bool:
         """Whether the task has a ``check`` of its own."""
@@ -194,7 +201,7 @@ class Oracle:
         self._code.refuse(self._reference, what)
 
     def sensitivity(self, config: Config, inputs: Tensors, expected: Tensors) -> dict[str, Tensor]:
-        """How far each output moves when every input moves by one rounding of float32, or of TF32.
+        """How far each output moves when every input moves by a rounding to float32, or to TF32.
 
         A kernel that computes in single precision is not wrong if its result is exact for inputs
         this close to the given ones. Elements with no finite movement count as 0.
@@ -204,12 +211,13 @@ class Oracle:
         """
         generator = torch.Generator(torch.get_default_device()).manual_seed(0)
         moved = {name: torch.zeros(value.shape).double() for name, value in expected.items()}
+        coarse = self.coarse(config)
         for _ in range(_PERTURBATIONS):
             signs = generator.get_state()
-            for back in (False, True) if self._tf32 else (False,):
+            for back in (False, True) if coarse else (False,):
                 generator.set_state(signs)
                 near = {
-                    name: nudged(tensor, generator, tf32=self._tf32, back=back)
+                    name: nudged(tensor, generator, tf32=coarse, back=back)
                     for name, tensor in inputs.items()
                 }
                 other = self._exact(config, near)

@@ -13,7 +13,8 @@ Tensors = Mapping[str, Tensor]
 SLICE = 1 << 24
 """The most elements of a temporary tensor of doubles; larger ones would fill a device."""
 
-_TF32_EPS = 2.0**-10
+_TF32_STEP = 2.0**-11
+"""How far TF32 rounds a number at most, as a share of it."""
 
 
 def slices(count: int, device: torch.device) -> Iterator[slice]:
@@ -84,17 +85,17 @@ def nudged(
 ) -> Tensor:
     """A copy with each element one rounding up or down, in the precision that kernels compute in.
 
-    With ``tf32``, float32 is rounded to that. With ``back``, each element moves the other way.
-    Works in slices, so that temporaries stay small.
+    With ``tf32``, float32 moves by as much as that rounds. With ``back``, each element moves the
+    other way. Works in slices, so that temporaries stay small.
     """
     if not tensor.is_floating_point():
         return tensor.clone()
     computed = torch.float64 if tensor.dtype == torch.float64 else torch.float32
     limits = torch.finfo(computed)
-    eps = _TF32_EPS if tf32 and tensor.dtype == torch.float32 else limits.eps
+    step = _TF32_STEP if tf32 and tensor.dtype == torch.float32 else limits.eps
     one = -1.0 if back else 1.0
     moved = tensor.to(torch.float64, copy=True, memory_format=torch.contiguous_format)
     for exact in torch.split(moved.view(-1), SLICE):
         up = torch.randint(0, 2, exact.shape, generator=generator).double() * 2.0 - 1.0
-        exact.add_(one * up * (exact.abs() * eps + limits.tiny))
+        exact.add_(one * up * (exact.abs() * step + limits.tiny))
     return moved

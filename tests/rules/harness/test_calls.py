@@ -350,6 +350,33 @@ def test_calls_are_timed(launcher, tmp_path, form):
     assert verdict.outcome == "PASS", verdict.detail
 
 
+LONG = """
+import time
+
+
+class Model(Model):
+    def forward(self, x):
+        until = time.perf_counter() + 0.003
+        while time.perf_counter() < until:
+            pass
+        return super().forward(x)
+"""
+
+
+@pytest.mark.parametrize(("more", "most"), [("", 8), (LONG, 1)])
+def test_long_calls_are_timed_one_by_one(launcher, tmp_path, more, most):
+    """A batch of several has the inputs of all, and one computation could solve them together."""
+    form = {**FORMS["linear"], "right": textwrap.dedent(str(FORMS["linear"]["right"])) + more}
+    policy = {"budget_seconds": 1.0, "max_processes": 3, "max_slots": 8}
+    spec = {**spec_of(tmp_path, form, ""), "gate": "perf", "policy": policy}
+
+    verdict = perf.run(parse_spec(spec), launcher)
+
+    ((_, sides),) = json.loads(verdict.files["samples.json"])["configs"].items()
+    slots = {sample["slots"] for found in sides.values() for process in found for sample in process}
+    assert slots == {most}
+
+
 def signature_with(name):
     """The signature of a task that has a state tensor called ``name``."""
     return read_signature(attributes({**next(iter(FORMS.values())), "state": {name: "T[4]"}}))

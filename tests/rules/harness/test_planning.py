@@ -49,6 +49,21 @@ def test_a_batch_is_as_long_as_wanted_on_either_side():
 
 
 @pytest.mark.parametrize(
+    ("candidate_ms", "baseline_ms", "found"),
+    [(0.01, 2.0, (1, 1)), (2.0, 0.5, (5, 20)), (1.0, 1.0, (1, 1)), (0.9, 0.9, (12, 12))],
+)
+def test_long_calls_come_one_by_one_as_the_baselines_time_says(candidate_ms, baseline_ms, found):
+    """A candidate that is fast in the pilot gets no batch in which it could look ahead."""
+    planned = planner(alone_ns=MS)
+
+    plan = planned.first(CONFIG, round_of(candidate_ms, baseline_ms))
+
+    assert slots(plan) == found
+    if found == (1, 1):
+        assert planned.again(plan, round_of(candidate_ms, baseline_ms)) is None
+
+
+@pytest.mark.parametrize(
     ("limits", "most"),
     [({"max_slots": 6}, 6), ({"memory_bytes": 3 << 20}, 3), ({"batch_seconds": 0.002}, 4)],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import time
@@ -36,6 +37,12 @@ GATE = "perf"
 SAMPLES = "samples.json"
 _BUDGETS = {"hip": 4.0, "torch": 4.0, "python": 6.0, "call": 4.0}
 _FALLBACK_CACHE = 32 << 20
+_ALONE_NS = 1e6
+"""Calls of PyTorch on the CPU from this long on are timed one by one.
+
+A batch has the inputs of all its calls, and one computation may solve them together. Their launches
+cannot be left out, which would show it. In shorter calls one by one, noise would outweigh them.
+"""
 
 
 @dataclass(frozen=True)
@@ -121,6 +128,7 @@ class PerfGate:
             cache_bytes=_host_cache(),
             memory_bytes=policy.memory_bytes,
             batch_seconds=0.5 * self._budget / batches,
+            alone_ns=_ALONE_NS if self._spec.candidate.abi == "call" else math.inf,
         )
 
     def _measure(self, plans: list[Plan]) -> Stop:

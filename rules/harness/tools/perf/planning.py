@@ -31,6 +31,7 @@ class Bounds:
         cache_bytes: of the last-level cache, which the calls of a batch should exceed.
         memory_bytes: of all tensors of a batch, at most.
         batch_seconds: the limit for one batch, and also for the judge's work on its calls.
+        alone_ns: a batch has one call if the baseline's take this long.
     """
 
     min_batch_ns: float
@@ -39,6 +40,7 @@ class Bounds:
     cache_bytes: int
     memory_bytes: int
     batch_seconds: float
+    alone_ns: float = math.inf
 
     def slots(self, call_ns: float, judge_seconds: float) -> int:
         """The calls of a batch, for a program with this time per call."""
@@ -89,6 +91,8 @@ class Planner:
     def _plan(self, config: Config, times: Mapping[SideName, float]) -> Plan:
         bounds, judge_seconds = self._bounds(config), self._judge_seconds()
         cold = COLD_FACTOR * bounds.cache_bytes
+        if times["baseline"] >= bounds.alone_ns:
+            bounds = replace(bounds, max_slots=1)
         # Other programs on the same processors should interrupt both sides' batches equally often.
         own, theirs = (bounds.slots(times[side], judge_seconds) for side in SIDES)
         return Plan(config, own, min(own, theirs) * bounds.call_bytes > cold, theirs)

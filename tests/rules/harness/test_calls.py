@@ -206,6 +206,67 @@ def test_a_forged_record_is_the_candidates_fault(launcher, tmp_path, forgery, la
     assert gate.run(parse_spec(spec), launcher).outcome in {"FAIL", "REJECTED"}
 
 
+UNCHECKED = """
+from pyrunner_call import called, returned
+
+made, init = called.Called.__init__, returned.Returned.__init__
+
+
+def unchecked(self, *given, **how):
+    init(self, *given, **how)
+    self._arenas = (range(0), range(0))
+
+
+def kept(self, *given, **how):
+    made(self, *given, **how)
+    for slot, (arguments, _) in enumerate(self._operands):
+        arguments[0].place = self._outputs[slot]["y"]
+
+
+returned.Returned.__init__, called.Called.__init__ = unchecked, kept
+
+
+def same(x):
+    return RESULT
+"""
+SAME = {
+    "call": "y = same(x)",
+    "inputs": {"x": "T[n]"},
+    "outputs": {"y": "T[n]"},
+    "dims": {"n": "1..4096"},
+    "configs": [{"n": 2048}],
+    "reference": """
+        def inputs(config, generator):
+            return {"x": torch.rand(config["n"], generator=generator)}
+
+        def reference(x, **_):
+            return {"y": x.clone()}
+        """,
+    "right": """
+        def same(x):
+            return x.clone()
+        """,
+}
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        ("x.clone()", ""),
+        ("x", "OUTPUT_ALIASED"),
+        ("x[:]", "OUTPUT_ALIASED"),
+        ("x.place.copy_(x)", "OUTPUT_ALIASED"),
+    ],
+)
+def test_results_in_the_judges_memory_are_told_by_the_kernels_own_list(
+    launcher, tmp_path, result, reason
+):
+    """The runner's own check is one that a candidate can remove."""
+    spec = spec_of(tmp_path, SAME, UNCHECKED.replace("RESULT", result))
+
+    assert gate.run(parse_spec(spec), launcher).reason == reason
+
+
 def test_strides_of_axes_without_extent_say_nothing(launcher, tmp_path):
     form = {**FORMS["linear"], "layout": {"y": "any"}}
     form["configs"] = [{"rows": 1, "cols": 16, "out": 4}]

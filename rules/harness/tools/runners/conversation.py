@@ -158,9 +158,11 @@ class Conversation:
         if not self._channel.speaks(nudge.after_seconds):
             nudge.act()
 
-    def read(self, ranges_fd: int, target_fd: int, count: int) -> bool:
+    def read(
+        self, ranges_fd: int, target_fd: int, count: int, barred_fds: tuple[int, ...] = ()
+    ) -> bool:
         """Copy from the frozen runner's memory (``Warden.read``); False if that is not possible."""
-        return bool(self._warden.read(ranges_fd, target_fd, count))
+        return bool(self._warden.read(ranges_fd, target_fd, count, barred_fds))
 
     def can_read(self) -> bool:
         """Whether the kernel lets a warden read a runner's memory."""

@@ -12,7 +12,7 @@ import json
 import mmap
 import os
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from base import layouts, shapes
@@ -23,6 +23,7 @@ from terms.reasons import Reason
 
 from runners import diagnosis, shared_memory
 from runners.control_block import Region
+from runners.warden import BarredMemory
 
 RECORD = struct.Struct("<QII8q8q")  # address, dtype's code, axes, shape, strides
 MAX_RANK = 8
@@ -32,9 +33,9 @@ MOST_PIECES = 1 << 14
 _BEYOND = 1 << 63
 _OUTSIDE = "returned a tensor outside its own memory"
 RANGE = struct.Struct("<QQQ")  # address in the runner, bytes, offset in the target
-Reader = Callable[[int, int, int], bool]
+Reader = Callable[[int, int, int, tuple[int, ...]], bool]
 """Copies ranges to the file in the second argument; the first is the file that lists them, the
-third their number."""
+third their number, the fourth those in which none may lie. Raises BarredMemory."""
 
 
 class Target(Protocol):
@@ -69,11 +70,13 @@ class ResultTable:
     ) -> None:
         placed = {region.name: region for region in regions}
         declared = {argument.name: argument for argument in signature.results}
+        call = json.loads(program.call)
         self._parts = [
             part
-            for name in returned(json.loads(program.call)["targets"])
+            for name in returned(call["targets"])
             for part in _parts(declared[name], placed[name], config)
         ]
+        self._given = bool(declared.keys() & set(_names(call["node"])))
         self.strides: dict[int, dict[str, tuple[int, ...]]] = {}
         self.reused: dict[int, set[str]] = {}
         self._stride = RECORD.size * len(self._parts)
@@ -82,10 +85,11 @@ class ResultTable:
         )
         self._ranges_fd, self._ranges = _ranges_of(max(len(self._parts) * slots, 1))
 
-    def fetch(self, order: Sequence[int], outputs: Target, read: Reader) -> None:
+    def fetch(self, order: Sequence[int], inputs: int, outputs: Target, read: Reader) -> None:
         """Copy the results of the calls in these slots into their outputs.
 
-        Raises CandidateFault.
+        None may lie in the file ``inputs``, nor in the outputs if no call was given any. Raises
+        CandidateFault.
         """
         self.strides = {}
         ranges: list[tuple[int, int, int]] = []
@@ -112,7 +116,13 @@ class ResultTable:
             os.close(self._ranges_fd)
             self._ranges_fd, self._ranges = _ranges_of(len(ranges))
         self._ranges[: len(packed)] = packed
-        if not read(self._ranges_fd, outputs.fd, len(ranges)):
+        barred = (inputs,) if self._given else (inputs, outputs.fd)
+        try:
+            done = read(self._ranges_fd, outputs.fd, len(ranges), barred)
+        except BarredMemory:
+            what = "returned memory that is not its own"
+            raise diagnosis.fault(Reason.OUTPUT_ALIASED, what) from None
+        if not done:
             raise diagnosis.fault(Reason.OUT_OF_BOUNDS, _OUTSIDE)
 
     def close(self) -> None:
@@ -183,6 +193,18 @@ def returned(targets: object) -> tuple[str, ...]:
     if isinstance(targets, list):
         return tuple(name for item in targets for name in returned(item))
     return (targets,) if isinstance(targets, str) else ()
+
+
+def _names(node: object) -> Iterator[str]:
+    """The tensors that a call passes, at any depth of its tree."""
+    if isinstance(node, dict):
+        if isinstance(name := node.get("name"), str):
+            yield name
+        for value in node.values():
+            yield from _names(value)
+    elif isinstance(node, list):
+        for item in node:
+            yield from _names(item)
 
 
 class _Part:

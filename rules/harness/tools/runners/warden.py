@@ -25,6 +25,7 @@ from pathlib import Path
 from base.granted_time import PIECE_SECONDS, GrantedTime
 from base.program import MachineFault
 
+from runners.barred_memory import Barred
 from runners.killed import Death
 from runners.sched_stats import Scheduled, Waits, steps_back
 
@@ -34,7 +35,7 @@ _STOP_SECONDS = 10.0
 """Time for a signal to reach all threads of a runner: milliseconds, plus the machine's load."""
 _MOST_TIMES = 5  # the limit of that time, in multiples, however busy the machine is
 _PATIENCE_SECONDS = 60.0  # with the warden, which never waits longer than this
-_READING_FDS = 2
+_READING_FDS = 4  # ranges and their target, then files in which no range may lie
 _RANGE = struct.Struct("<QQQ")  # same layout as in ``runners.results``
 _CPU_CLOCK_OF_PROCESS = 2  # CPUCLOCK_SCHED, beside the inverted pid: Linux's number for such clocks
 
@@ -64,8 +65,14 @@ class _State(IntEnum):
     """It was told to stop or to end, and did neither."""
     ABSENT = 4
     """There is no memory at the address to be read."""
+    BARRED = 6
+    """It is in the judge's own memory."""
     FORBIDDEN = 5
     """The kernel does not allow reading another process's memory."""
+
+
+class BarredMemory(Exception):  # noqa: N818 (what the candidate did, no error of ours)
+    """A range lies in memory of the judge's that it may not lie in."""
 
 
 class Unstoppable(Exception):  # noqa: N818 (an event, no error of ours)
@@ -164,17 +171,20 @@ class _Ward:
             self._await(0, milliseconds / 1000)
         return (state, 0) if self.status is None else (_State.ENDED, self.status)
 
-    def read(self, count: int, ranges_fd: int, target_fd: int) -> tuple[int, int]:
+    def read(self, count: int, ranges_fd: int, target_fd: int, *barred_fds: int) -> tuple[int, int]:
         """Copy ranges of the frozen runner's memory into a file of the judge; returns the reply."""
         try:
             memory = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY)
+            barred = Barred.of(self.pid, barred_fds)
         except OSError:
-            os.close(ranges_fd)
-            os.close(target_fd)
+            for fd in (ranges_fd, target_fd, *barred_fds):
+                os.close(fd)
             return _State.FORBIDDEN, 0
         with mapped(ranges_fd) as ranges, mapped(target_fd) as target:
             try:
                 for address, size, first in _RANGE.iter_unpack(ranges[: count * _RANGE.size]):
+                    if barred.holds(address, size):
+                        return _State.BARRED, 0
                     _copy(memory, address, memoryview(target)[first : first + size])
             except (OSError, OverflowError):  # the runner itself has noted the addresses
                 return _State.ABSENT, 0
@@ -274,13 +284,18 @@ class Warden:
         """The counts of a frozen runner. A separate request, so that no clock waits for it."""
         return Counted(*self._ask(_Command.COUNT)[2:])
 
-    def read(self, ranges_fd: int, target_fd: int, count: int) -> bool | None:
+    def read(
+        self, ranges_fd: int, target_fd: int, count: int, barred_fds: tuple[int, ...] = ()
+    ) -> bool | None:
         """Copy ranges of a frozen runner's memory into a file; None if that is not allowed.
 
         The first file has ``count`` records: an address, a size and an offset in the second file,
-        each of 64 bits. False if there is no such memory.
+        each of 64 bits. False if there is no such memory. Raises BarredMemory if a range lies where
+        the runner has mapped one of ``barred_fds``.
         """
-        state, *_ = self._ask(_Command.READ, count, (ranges_fd, target_fd))
+        state, *_ = self._ask(_Command.READ, count, (ranges_fd, target_fd, *barred_fds))
+        if state == _State.BARRED:
+            raise BarredMemory
         return None if state == _State.FORBIDDEN else state == _State.FROZEN
 
     def thaw(self) -> None:

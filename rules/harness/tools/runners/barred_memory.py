@@ -16,10 +16,8 @@ class Barred:
 
     @classmethod
     def of(cls, pid: int, fds: Sequence[int]) -> Barred:
-        """Where process ``pid`` has mapped the files behind these descriptors, which it closes."""
+        """Where process ``pid`` has mapped the files behind these descriptors. Raises OSError."""
         files = {os.fstat(fd).st_ino for fd in fds}
-        for fd in fds:
-            os.close(fd)
         return cls(tuple(_mapped(pid, files)) if files else ())
 
     def holds(self, address: int, size: int) -> bool:

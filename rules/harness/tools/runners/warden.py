@@ -65,10 +65,10 @@ class _State(IntEnum):
     """It was told to stop or to end, and did neither."""
     ABSENT = 4
     """There is no memory at the address to be read."""
-    BARRED = 6
-    """It is in the judge's own memory."""
     FORBIDDEN = 5
     """The kernel does not allow reading another process's memory."""
+    BARRED = 6
+    """It is in the judge's own memory."""
 
 
 class BarredMemory(Exception):  # noqa: N818 (what the candidate did, no error of ours)
@@ -174,12 +174,15 @@ class _Ward:
     def read(self, count: int, ranges_fd: int, target_fd: int, *barred_fds: int) -> tuple[int, int]:
         """Copy ranges of the frozen runner's memory into a file of the judge; returns the reply."""
         try:
-            memory = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY)
             barred = Barred.of(self.pid, barred_fds)
+            memory = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY)
         except OSError:
-            for fd in (ranges_fd, target_fd, *barred_fds):
-                os.close(fd)
+            os.close(ranges_fd)
+            os.close(target_fd)
             return _State.FORBIDDEN, 0
+        finally:
+            for fd in barred_fds:
+                os.close(fd)
         with mapped(ranges_fd) as ranges, mapped(target_fd) as target:
             try:
                 for address, size, first in _RANGE.iter_unpack(ranges[: count * _RANGE.size]):

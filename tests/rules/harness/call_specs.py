@@ -1,9 +1,13 @@
-"""The specs of tasks with a call, as the rule says them to gates."""
+"""The specs of tasks with a call, and what the gate of correctness says of them."""
 
 # mypy: allow-untyped-defs, allow-untyped-calls
 
 import json
 import textwrap
+
+from base.spec import parse_spec
+from call_forms import FORMS
+from correctness import gate
 
 from rules.call.rule import _check, boundary_json
 from rules.harness.configs import visible_configs
@@ -23,7 +27,7 @@ def attributes(form):
 
 
 def spec_of(folder, form, solution):
-    """What a gate is told of a form of ours, as the rule says it."""
+    """The spec of a form, as the rule writes it, with its files in ``folder``."""
     attrs = attributes(form)
     _check(attrs)
     signature = read_signature(attrs)
@@ -60,3 +64,8 @@ def spec_of(folder, form, solution):
         "salt": "calls",
         "policy": {"distributions": ["default", "negative"], "edges": 2},
     }
+
+
+def judged(launcher, folder, form, solution=""):
+    """The verdict on a form's right solution, followed by ``solution``."""
+    return gate.run(parse_spec(spec_of(folder, FORMS[form], solution)), launcher)

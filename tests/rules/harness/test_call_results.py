@@ -7,22 +7,10 @@ import torch
 from base.layouts import Pieces
 from base.spec import parse_spec
 from call_forms import FORMS
-from call_specs import spec_of
+from call_specs import judged, spec_of
 from correctness import gate
 from runners import results
-from runners.launcher import Launcher
 from runners.results import _reused
-
-
-@pytest.fixture(scope="module")
-def launcher():
-    with Launcher.start() as launcher:
-        yield launcher
-
-
-def judged(launcher, folder, form, solution=""):
-    return gate.run(parse_spec(spec_of(folder, FORMS[form], solution)), launcher)
-
 
 REUSING = """
 class ModelNew(Model):

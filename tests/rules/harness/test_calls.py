@@ -9,23 +9,11 @@ import pytest
 from admission import gate as admission
 from base.spec import parse_spec
 from call_forms import FORMS, WRONG
-from call_specs import attributes, spec_of
-from correctness import gate
+from call_specs import attributes, judged, spec_of
 from perf import gate as perf
-from runners.launcher import Launcher
 
 from kabuild.rule import AttributeProblem
 from rules.harness.signature import read_signature
-
-
-@pytest.fixture(scope="module")
-def launcher():
-    with Launcher.start() as launcher:
-        yield launcher
-
-
-def judged(launcher, folder, form, solution=""):
-    return gate.run(parse_spec(spec_of(folder, FORMS[form], solution)), launcher)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -7,7 +7,6 @@ import torch
 from run_support import DOUBLING, config, fault_of, is_doubled, module, run_doubling
 
 from base.tensors import poison_mask  # isort: skip
-from runners.launcher import Launcher  # isort: skip
 from terms.reasons import Reason  # isort: skip
 
 CHEATS = """
@@ -70,12 +69,6 @@ def limits_its_own_time(x, y, *, n):
 def sends_rubbish(x, y, *, n):
     doubled.definitions.device.ask("launch", {}, [[[[]]]])
 """
-
-
-@pytest.fixture(scope="module")
-def launcher():
-    with Launcher.start() as started:
-        yield started
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from run_support import (
     run_doubling,
 )
 
-from runners.launcher import Launcher  # isort: skip
 from base.program import Argument, CandidateFault, Config, Signature  # isort: skip
 from terms.reasons import Reason  # isort: skip
 
@@ -79,12 +78,6 @@ int remembers(in x, float* y, int64_t n, void* s) {
   return 0;
 }
 """
-
-
-@pytest.fixture(scope="module")
-def launcher():
-    with Launcher.start() as started:
-        yield started
 
 
 @pytest.mark.parametrize(

@@ -20,18 +20,11 @@ from run_support import (
 
 from base.tensors import poison_mask  # isort: skip
 from runners import hip_errors  # isort: skip
-from runners.launcher import Launcher  # isort: skip
 from base.program import CandidateFault, RunnerPolicy  # isort: skip
 from terms.reasons import Reason  # isort: skip
 
 CHEATS = (Path(__file__).parent / "run_cheats.c").read_text()
 SMALL = RunnerPolicy(memory_bytes=128 << 20, tmp_bytes=4 << 20)
-
-
-@pytest.fixture(scope="module")
-def launcher():
-    with Launcher.start() as started:
-        yield started
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,7 @@ class Meter:
     def __init__(self, failing=(), incorrect=()):
         self.modes = {}
         self.opened = []
+        self.prepared = []
         self._failing, self._incorrect = failing, incorrect
 
     @contextmanager
@@ -102,6 +103,10 @@ class Meter:
 
     def wrong_by_itself(self, call, outputs):
         return "far off" if outputs in self._incorrect else ""
+
+    def prepare(self, side, runner, config, slots):
+        self.prepared.append((self.modes[config.name], config.name))
+        self.look(side, runner, config)
 
     def look(self, side, runner, config, seen=None):
         mode = self.modes[config.name]
@@ -136,6 +141,21 @@ def test_a_mode_that_fails_or_is_wrong_does_not_count_and_says_why():
     off = choose(Meter(incorrect=[COMPILED]))
     assert off.modes[FIRST] == ""
     assert off.evidence[FIRST][COMPILED] == "gives wrong results: far off"
+
+
+def test_each_config_is_compiled_again_in_its_mode_by_a_fresh_process():
+    meter = Meter()
+    chooser = Chooser(meter, meter, meter, CONFIGS)
+    choice = chooser.choose()
+    meter.opened.clear()
+
+    chooser.compile_again(choice)
+
+    assert meter.opened == [COMPILED]
+    assert meter.prepared == [(COMPILED, FIRST)]
+    failing = Meter(failing=[(COMPILED, FIRST)])
+    with pytest.raises(TaskFault, match="cannot be compiled"):
+        Chooser(failing, failing, failing, CONFIGS).compile_again(choice)
 
 
 def test_what_is_wrong_as_it_is_is_no_baseline():
@@ -200,37 +220,65 @@ def test_perf_on_the_processor_shows_what_it_is_timed_against(tmp_path):
     assert judge(tmp_path)[1]["baselines"] == {}
 
 
+FOLDER = "compiled"
+
+
+def write(root, files):
+    for place, content in files.items():
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        (root / place).write_bytes(content)
+
+
+def read(root):
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
 def test_what_was_compiled_is_laid_out_where_it_was(tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     one.mkdir()
     other.mkdir()
     files = {
-        f"{COMPILED}/inductor/ab/cab.py": b"kernel",
-        f"{COMPILED}/inductor/fxgraph/x/y/entry": b"\x80graph",
-        f"{COMPILED}/triton/K/kernel.cubin": b"\x7fELF",
+        f"{FOLDER}/inductor/ab/cab.py": b"kernel",
+        f"{FOLDER}/inductor/fxgraph/x/y/entry": b"\x80graph",
+        f"{FOLDER}/triton/K/kernel.cubin": b"\x7fELF",
     }
-    left_out = (f"{COMPILED}/inductor/x.lock", "eager/triton/K/k", f"{COMPILED}/other/file")
-    for place, content in {**files, **dict.fromkeys(left_out, b"")}.items():
-        (one / place).parent.mkdir(parents=True, exist_ok=True)
-        (one / place).write_bytes(content)
-    (one / COMPILED / "inductor/link").symlink_to("/etc/passwd")
-    (tmp_path / "compiled.json").write_text(
-        json.dumps(compiled_cache.collected(str(one), [COMPILED]))
-    )
+    left_out = (f"{FOLDER}/inductor/x.lock", "eager/triton/K/k", f"{FOLDER}/other/file")
+    write(one, {**files, **dict.fromkeys(left_out, b"")})
+    (one / FOLDER / "inductor/link").symlink_to("/etc/passwd")
+    (tmp_path / "compiled.json").write_text(json.dumps(compiled_cache.collected(str(one))))
     compiled_cache.lay_out(tmp_path / "compiled.json", str(other))
 
-    found = {str(p.relative_to(other)): p.read_bytes() for p in other.rglob("*") if p.is_file()}
-    assert found == files
-    assert compiled_cache.folder_of(str(other), COMPILED) == str(other / COMPILED)
+    assert read(other) == files
+    for mode in (COMPILED, GRAPHS):
+        assert compiled_cache.folder_of(str(other), mode) == str(other / FOLDER)
     assert compiled_cache.folder_of("", COMPILED) == ""
+
+
+def test_of_what_was_compiled_only_the_choices_are_kept(tmp_path):
+    choices = {
+        f"{FOLDER}/inductor/ab/cab.best_config": b'{"XBLOCK": 4}',
+        f"{FOLDER}/inductor/cache/5f3a": b'{"mm": {}}',
+    }
+    eager = {"eager/triton/K/k": b"kernel"}
+    compiled = (
+        f"{FOLDER}/inductor/ab/cab.py",
+        f"{FOLDER}/inductor/fxgraph/x/cache/entry",
+        f"{FOLDER}/inductor/ab/link",
+        f"{FOLDER}/triton/K/kernel.cubin",
+    )
+    write(tmp_path, {**choices, **eager, **dict.fromkeys(compiled, b"")})
+
+    compiled_cache.keep_choices(str(tmp_path))
+
+    assert read(tmp_path) == choices | eager
+    assert compiled_cache.collected(str(tmp_path)).keys() == choices.keys()
 
 
 def test_too_much_is_not_handed_on(tmp_path, monkeypatch):
     monkeypatch.setattr(compiled_cache, "MOST_BYTES", 5)
-    (tmp_path / COMPILED / "triton").mkdir(parents=True)
-    (tmp_path / COMPILED / "triton/k").write_bytes(b"123456")
+    write(tmp_path, {f"{FOLDER}/triton/k": b"123456"})
 
-    assert compiled_cache.collected(str(tmp_path), [COMPILED]) == {}
+    assert compiled_cache.collected(str(tmp_path)) == {}
 
 
 @pytest.mark.parametrize(
@@ -247,14 +295,14 @@ def test_nothing_is_laid_out_elsewhere(tmp_path, place):
 
 
 def test_only_the_baseline_s_runners_see_what_was_compiled(tmp_path):
-    place, file = f"{COMPILED}/inductor/ab/cab.py", tmp_path / "compiled.json"
+    place, file = f"{FOLDER}/inductor/ab/cab.py", tmp_path / "compiled.json"
     file.write_text(json.dumps({place: base64.b64encode(b"kernel").decode()}))
     value = write_spec(tmp_path, gate="perf", platform="cuda", compiled=str(file))
     value["baseline"] |= {"abi": "torch"}
     sides = Judge.assemble(parse_spec(value), None, PerfPolicy())
 
     cache = sides.baseline.in_mode(COMPILED).cache
-    assert cache == f"{sides.baseline.cache}/{COMPILED}"
+    assert cache == f"{sides.baseline.cache}/{FOLDER}"
     assert Path(cache, "inductor/ab/cab.py").read_bytes() == b"kernel"
     assert not list(Path(sides.baseline.in_mode("").cache).iterdir())
     assert sides.candidate.cache == sides.candidate.in_mode(COMPILED).cache == ""

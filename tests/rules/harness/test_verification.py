@@ -16,6 +16,7 @@ from judging_doubles import REFERENCE, SPEC, write_spec
 from base.program import CandidateFault  # isort: skip
 from terms.reasons import Reason  # isort: skip
 from base.spec import parse_spec  # isort: skip
+from base.tensors import torch_dtype  # isort: skip
 from truth import comparison, tolerance  # isort: skip
 from truth.assessment import Assessor, Call  # isort: skip
 from truth.oracle import Oracle  # isort: skip
@@ -157,6 +158,73 @@ def test_what_a_dtype_cannot_hold_is_left_to_a_close_look(dtype, beyond):
     got[0, 0] = math.inf
 
     assert math.isnan(float(tolerance.quick_excess(got, exact, dtype, Bound(1e-3, 1e-3))))
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u8", "f8e4m3", "f8e5m2", "f8e4m3fnuz", "f16", "i16"])
+def test_the_most_steps_are_those_of_a_close_look(dtype):
+    """Also where the distance is half a step or just one, below a power of two."""
+    kind = torch_dtype(dtype)
+    bits = torch.arange(256 if DTYPES[dtype].size == 1 else 65536)
+    every = bits.to(torch.uint8 if DTYPES[dtype].size == 1 else torch.int32)
+    every = every.view(kind) if DTYPES[dtype].size == 1 else every.to(torch.int16).view(kind)
+    for far in (1, 2, 3):
+        moved = every.roll(far)
+        pairs = [(every[i : i + 8], moved[i : i + 8]) for i in range(0, 256, 8)]
+        got, exact = (torch.stack(values) for values in zip(*pairs, strict=True))
+        quick = comparison.most_steps(got, exact, dtype)
+        close = torch.stack([comparison.steps(*pair, dtype)[0].max() for pair in pairs])
+        assert quick.dtype == torch.float64
+        assert quick.tolist() == close.tolist()
+        assert (close <= 1).any() == (far == 1)
+
+
+def test_many_calls_differ_where_one_of_their_elements_does():
+    exact = torch.tensor([[1.0, math.nan], [2.0, 3.0], [4.0, 5.0]]).double()
+    got = torch.tensor([[1.0, math.nan], [2.0, math.nan], [4.5, 5.0]])
+
+    assert comparison.any_different(got, exact).tolist() == [0.0, math.inf, math.inf]
+    found = [float(comparison.different(*one).max()) for one in zip(got, exact, strict=True)]
+    assert found == [0.0, math.inf, math.inf]
+
+
+@pytest.mark.parametrize(
+    ("how", "off", "right"),
+    [
+        ("quantised", 0, True),
+        ("quantised", 1, True),
+        ("quantised", 2, False),
+        ("exact", 0, True),
+        ("exact", 1, False),
+    ],
+)
+def test_what_is_measured_exactly_takes_no_closer_look(tmp_path, monkeypatch, how, off, right):
+    signature = SPEC["signature"] | {"outputs": [["y", "i8", ["rows", "cols"]]]}
+    soft = "torch.softmax(x * scale, dim=-1)"
+    reference = REFERENCE.replace(soft, f"(100 * {soft}).to(torch.int8)")
+    value = write_spec(tmp_path, reference, gate="perf", compare={"y": how}, signature=signature)
+    spec = parse_spec(value)
+    oracle = Oracle(spec.reference, spec.signature)
+    assessor = Assessor(oracle, spec.signature, bounds({}), comparison.read(spec.compare, ("y",)))
+    drawn = oracle.inputs(spec.configs[0], torch.Generator().manual_seed(0))
+    call = Call(spec.configs[0], "default", drawn, oracle.expected(spec.configs[0], drawn))
+    made = {"y": call.expected["y"].clone()}
+    made["y"][1, 2] += off
+    closely = Mock(side_effect=assessor.excesses)
+    monkeypatch.setattr(assessor, "excesses", closely)
+    verifier, found = Verifier(judging(assessor)), Verified()
+
+    verifier.add(found, [call], [made], whole=True)
+    look = verifier.look([call], [made])[0]
+
+    assert not closely.called
+    assert look.decides
+    assert verifier.is_right(look, {}) is right
+    assert found.excess["y"] == (off if how == "quantised" else math.inf if off else 0)
+    assert assessor.assess(call, made, {}).ok is right
+    if not right:
+        with pytest.raises(CandidateFault) as raised:
+            verifier.refuse(found, Verified(), "in a test")
+        assert raised.value.reason is Reason.WRONG_RESULT
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,10 @@ def run(spec: Spec, launcher: Launching) -> Verdict:
         gate.demand_memory()
         chooser = gate.chooser()
         choice, looks = chooser.choose(), chooser.looks
-        used = sorted(set(choice.modes.values()) - {""})
-        compiled = compiled_cache.collected(gate.baseline_cache, used)
+        if any(choice.modes.values()):
+            compiled_cache.keep_choices(gate.baseline_cache)
+            chooser.compile_again(choice)
+            compiled = compiled_cache.collected(gate.baseline_cache)
     else:
         looks = _on_host(spec, launcher, policy)
         choice = Choice.fastest(spec.configs, looks)

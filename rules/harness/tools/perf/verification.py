@@ -62,15 +62,20 @@ class Look:
     Attributes:
         excess: by output, its error in allowances, to 1 %.
         whole: whether this is true of all outputs, and each of them was written.
+        exact: the outputs whose error this is exactly.
     """
 
     excess: Mapping[str, float]
     whole: bool
+    exact: frozenset[str] = frozenset()
 
     @property
     def decides(self) -> bool:
         """Whether it says of each output on which side of a bare allowance it is."""
-        return all(_decides(excess, whole=True) for excess in self.excess.values())
+        return all(
+            name in self.exact or _decides(excess, whole=True)
+            for name, excess in self.excess.items()
+        )
 
 
 class Verifier:
@@ -97,8 +102,13 @@ class Verifier:
             excesses, unwritten = row[: len(names)], row[len(names) :]
             if whole and verified.finding is None and any(unwritten):
                 verified.finding = self._assessor.assess(call, made, {})
-            decided = all(_decides(quick, whole=whole) for quick in excesses)
-            exact = {} if decided else self._assessor.excesses(call, made)
+            sure = self._assessor.exactly(call)
+            unsure = [
+                name
+                for name, quick in zip(names, excesses, strict=True)
+                if name not in sure and not _decides(quick, whole=whole)
+            ]
+            exact = self._assessor.excesses(call, made, unsure) if unsure else {}
             for name, quick in zip(names, excesses, strict=True):
                 excess = exact.get(name, quick)
                 verified.note(name, excess)
@@ -126,9 +136,10 @@ class Verifier:
         if not calls or not names or self._assessor.sampled:
             return [Look({}, whole=False) for _ in calls]
         found = []
-        for row in self._measured(calls, outputs):
+        for call, row in zip(calls, self._measured(calls, outputs), strict=True):
             excesses, unwritten = row[: len(names)], row[len(names) :]
-            found.append(Look(dict(zip(names, excesses, strict=True)), whole=not any(unwritten)))
+            told = dict(zip(names, excesses, strict=True))
+            found.append(Look(told, not any(unwritten), self._assessor.exactly(call)))
         return found
 
     def is_right(self, look: Look, baseline: Mapping[str, float]) -> bool:
@@ -138,7 +149,8 @@ class Verifier:
         """
         allowed = self._assessor.allowed
         return look.whole and all(
-            excess < SURE * allowed(name, baseline) for name, excess in look.excess.items()
+            excess <= (1.0 if name in look.exact else SURE) * allowed(name, baseline)
+            for name, excess in look.excess.items()
         )
 
     def finding(self, call: Call, outputs: Tensors, baseline: Mapping[str, float]) -> Finding:

@@ -109,9 +109,12 @@ class Assessor:
                     f"inputs of {call.config.name}: no kernel can be judged by it"
                 )
 
-    def excesses(self, call: Call, outputs: Tensors) -> dict[str, float]:
-        """The largest error of each output, in allowances; measured for baselines."""
-        names = [a.name for a in self._signature.results if a.name not in self.sampled]
+    def excesses(
+        self, call: Call, outputs: Tensors, names: Sequence[str] | None = None
+    ) -> dict[str, float]:
+        """The largest error of each output, or of those of ``names``, in allowances."""
+        if names is None:
+            names = [a.name for a in self._signature.results if a.name not in self.sampled]
         return {n: float(self._compare(call, n, outputs[n]).largest().item()) for n in names}
 
     def excesses_if_right(self, call: Call, outputs: Tensors) -> Mapping[str, float] | None:
@@ -173,10 +176,10 @@ class Assessor:
         return max(1, min(MOST_TOGETHER, ELEMENTS_TOGETHER // max(1, largest)))
 
     def measured(self, calls: Sequence[Call], outputs: Sequence[Tensors]) -> Tensor:
-        """The excess of each of ``measures``, to 1 %, then each one's number of unwritten elements.
+        """The excess of each of ``measures``, then each one's number of unwritten elements.
 
-        The calls have one config. Doubles [calls, 2 * measures] on the outputs' device; the host
-        does not wait for them.
+        An excess is right to 1 %, and exact where ``exactly`` says so. The calls have one config.
+        Doubles [calls, 2 * measures] on the outputs' device; the host does not wait for them.
         """
         if not self.measures:
             return torch.zeros(len(calls), 0).double()
@@ -189,15 +192,28 @@ class Assessor:
             unwritten.append(self._unwritten(calls[0], name, got, expected))
         return torch.stack([*overs, *unwritten], dim=1)
 
+    def exactly(self, call: Call) -> frozenset[str]:
+        """The outputs whose errors ``measured`` gives exactly."""
+        return frozenset(name for name in self.measures if not self._is_quick(call, name))
+
+    def _is_quick(self, call: Call, name: str) -> bool:
+        if self._compares[name].kind != comparison.ELEMENTWISE or self._bound(call, name).exact:
+            return False
+        return self._dtype(call, name) in _SINGLE
+
     def _largest(self, calls: Sequence[Call], name: str, got: Tensor, expected: Tensor) -> Tensor:
         if not got.numel():
             return torch.zeros(len(got), device=got.device)
         dtype, bound = self._dtype(calls[0], name), self._bound(calls[0], name)
-        if self._compares[name].kind == comparison.ELEMENTWISE:
-            if bound.exact:
-                return tolerance.per_call(tolerance.mismatches(got, expected)).amax(1)
-            if dtype in _SINGLE:
-                return tolerance.quick_excess(got, expected, dtype, bound)
+        kind = self._compares[name].kind
+        if self._is_quick(calls[0], name):
+            return tolerance.quick_excess(got, expected, dtype, bound)
+        if kind == comparison.QUANTISED:
+            return comparison.most_steps(got, expected, dtype)
+        if kind == comparison.EXACT:
+            return comparison.any_different(got, expected)
+        if kind == comparison.ELEMENTWISE and bound.exact:
+            return tolerance.per_call(tolerance.mismatches(got, expected)).amax(1)
         found = zip(calls, got, strict=True)
         return torch.stack([self._compare(call, name, made).largest() for call, made in found])
 

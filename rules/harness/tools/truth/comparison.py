@@ -20,7 +20,11 @@ from dataclasses import dataclass
 
 import torch
 from base.tensors import torch_dtype
+from terms.dtypes import DTYPES
 from torch import Tensor
+
+from truth.precision import slices
+from truth.tolerance import per_call
 
 ELEMENTWISE, EXACT, QUANTISED = "elementwise", "exact", "quantised"
 SORTED, TOPK_INDICES, SAMPLED = "sorted", "topk_indices", "sampled"
@@ -62,14 +66,16 @@ class Comparison:
 
 def different(got: Tensor, expected: Tensor) -> Tensor:
     """For ``exact``: 0 where equal, infinite where not."""
-    same = got.to(expected.dtype) == expected
-    if got.is_floating_point():
-        same |= got.isnan() & expected.isnan()
-    return _verdict(same)
+    return _verdict(_same(got, expected))
+
+
+def any_different(got: Tensor, expected: Tensor) -> Tensor:
+    """The largest of ``different`` in each call's output: [calls], of outputs [calls, ...]."""
+    return _verdict(per_call(_same(got, expected)).all(1))
 
 
 def step_sizes(values: Tensor, dtype: str) -> Tensor:
-    """The distance from each of ``values`` (doubles) to the next value of ``dtype``."""
+    """The distance from each of ``values``, singles or doubles, to the next value of ``dtype``."""
     kind = torch_dtype(dtype)
     if not kind.is_floating_point:
         return torch.ones_like(values)
@@ -78,13 +84,33 @@ def step_sizes(values: Tensor, dtype: str) -> Tensor:
     return torch.ldexp(torch.full_like(values, limits.eps), exponent)
 
 
-def steps(got: Tensor, expected: Tensor, dtype: str) -> tuple[Tensor, Tensor]:
-    """For ``quantised``: how many steps of its dtype each element is off, and a step's size."""
-    exact = expected.to(torch_dtype(dtype)).double()
+def steps(
+    got: Tensor, expected: Tensor, dtype: str, wide: torch.dtype = torch.float64
+) -> tuple[Tensor, Tensor]:
+    """For ``quantised``: how many steps of its dtype each element is off, and a step's size.
+
+    Both are of dtype ``wide``.
+    """
+    exact = expected.to(torch_dtype(dtype)).to(wide)
     step = step_sizes(exact, dtype)
-    given = got.double()
+    given = got.to(wide)
     off = torch.nan_to_num((given - exact).abs() / step, nan=torch.inf, posinf=torch.inf)
     return torch.where((given == exact) | (given.isnan() & exact.isnan()), 0.0, off), step
+
+
+def most_steps(got: Tensor, expected: Tensor, dtype: str) -> Tensor:
+    """The largest of ``steps`` in each call's output: [calls], of outputs [calls, ...].
+
+    Single precision suffices for dtypes of 8 bits: it has all their values, and the distances of
+    neighbours. Works in slices.
+    """
+    flat, made = per_call(expected), per_call(got)
+    wide = torch.float32 if DTYPES[dtype].size == 1 else torch.float64
+    found = [
+        steps(made[:, of], flat[:, of], dtype, wide)[0].amax(1)
+        for of in slices(flat.shape[1], flat.device)
+    ]
+    return torch.stack(found).amax(0).double()
 
 
 def in_order(tensor: Tensor) -> Tensor:
@@ -114,6 +140,13 @@ def read(declared: Mapping[str, object], outputs: tuple[str, ...]) -> dict[str, 
     if unknown := sorted(set(declared) - set(outputs)):
         raise ValueError(f"a comparison for {unknown[0]!r}, which is not an output")
     return {name: Comparison.parse(declared.get(name, ELEMENTWISE)) for name in outputs}
+
+
+def _same(got: Tensor, expected: Tensor) -> Tensor:
+    same = got.to(expected.dtype) == expected
+    if got.is_floating_point():
+        same |= got.isnan() & expected.isnan()
+    return same
 
 
 def _verdict(right: Tensor) -> Tensor:

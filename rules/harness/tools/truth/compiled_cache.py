@@ -15,29 +15,44 @@ MOST_BYTES = 64 << 20
 """A larger cache is not passed on, and each judging compiles for itself."""
 
 FOLDERS = ("inductor", "triton")
-_EAGER = "eager"
+_EAGER, _COMPILED = "eager", "compiled"
+_CHOICES = (".best_config", "inductor/cache/")
+"""How files and folders of Inductor's end in which it notes its choices among variants, as JSON."""
+
 _PART = re.compile(r"[\w+=.-]{1,200}", re.ASCII)
 _UNFINISHED = (".lock", ".tmp")
 
 
 def folder_of(cache: str, mode: str) -> str:
-    """The part of a baseline's cache for one mode; empty without a cache."""
+    """The part of a baseline's cache for one mode; empty without a cache.
+
+    All compiled modes share one: their kernels are the same, and take most of the time.
+    """
     if not cache:
         return ""
-    folder = Path(cache) / (mode or _EAGER)
+    folder = Path(cache) / (_COMPILED if mode else _EAGER)
     folder.mkdir(exist_ok=True)
     return str(folder)
 
 
-def collected(cache: str, modes: list[str]) -> dict[str, str]:
-    """The files of ``modes`` by path, in base64; empty if they are too large."""
+def keep_choices(cache: str) -> None:
+    """Remove what was compiled, but not what the compiler chose.
+
+    Of each kernel, tens of variants were compiled to choose one. Compiling again yields that alone.
+    """
+    for path in _files(cache):
+        place = path.relative_to(cache).as_posix()
+        if not place.endswith(_CHOICES[0]) and f"/{_CHOICES[1]}" not in place:
+            path.unlink()
+
+
+def collected(cache: str) -> dict[str, str]:
+    """The files of compiled modes by path, in base64; empty if they are too large."""
     found: dict[str, bytes] = {}
-    for mode in modes:
-        root = Path(folder_of(cache, mode))
-        for path in sorted(file for name in FOLDERS for file in (root / name).rglob("*")):
-            kept = path.is_file() and not path.is_symlink() and path.suffix not in _UNFINISHED
-            if kept and _is_plain(place := path.relative_to(cache).as_posix()):
-                found[place] = path.read_bytes()
+    for path in _files(cache):
+        kept = not path.is_symlink() and path.suffix not in _UNFINISHED
+        if kept and _is_plain(place := path.relative_to(cache).as_posix()):
+            found[place] = path.read_bytes()
     if sum(map(len, found.values())) > MOST_BYTES:
         return {}
     return {place: base64.b64encode(content).decode() for place, content in found.items()}
@@ -54,6 +69,12 @@ def lay_out(file: Path, cache: str) -> None:
         path = Path(cache) / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(content, validate=True))
+
+
+def _files(cache: str) -> list[Path]:
+    root = Path(folder_of(cache, _COMPILED))
+    found = (file for name in FOLDERS for file in (root / name).rglob("*"))
+    return sorted(file for file in found if file.is_symlink() or file.is_file())
 
 
 def _is_plain(place: str) -> bool:

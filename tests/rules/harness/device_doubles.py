@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 from base.program import Argument, Config, Signature  # isort: skip
 from gpu import session  # isort: skip
-from perf import device_budget, device_gate  # isort: skip
+from perf import device_gate  # isort: skip
 from perf.device_budget import GIB, Budget  # isort: skip
 from perf.device_gate import DeviceGate  # isort: skip
 from perf.gate_samples import GateSample, SidePlan, Taken  # isort: skip
@@ -64,7 +64,7 @@ def timed(monkeypatch, meter, names, policy, choice=""):
     """
     monkeypatch.setattr(Budget, "of_device", lambda _: Budget.of(8 * GIB, 8 * GIB, 1.0))
     monkeypatch.setattr(session, "cache_bytes", lambda: 1 << 20)
-    monkeypatch.setattr(device_budget, "give_back", lambda: None)
+    monkeypatch.setattr(session, "give_back", lambda: None)
     monkeypatch.setattr(Judge, "assemble", lambda *_: None)
     monkeypatch.setattr(Verification, "of", lambda *_: Verification(MIB, MIB, counted=True))
     for name, double in (

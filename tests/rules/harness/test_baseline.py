@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import json
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,12 +19,13 @@ from judging_doubles import Doubles, judge, softmax, write_spec
 from kabuild.model.action import Literal
 from tests.testkit.own_tasks import action_of
 
-from base.program import CandidateFault, MachineFault  # isort: skip
+from base.program import CandidateFault, MachineFault, Program  # isort: skip
 from base.spec import SpecError, parse_spec  # isort: skip
 from baseline import gate  # isort: skip
 from perf.choice import EAGER, Choice, Looks  # isort: skip
 from perf.chooser import Chooser  # isort: skip
 from perf.gate_samples import SidePlan  # isort: skip
+from runners import launcher_process  # isort: skip
 from terms.perf import PerfPolicy  # isort: skip
 from terms.reasons import Reason  # isort: skip
 from truth import compiled_cache  # isort: skip
@@ -310,6 +313,21 @@ def test_only_the_baseline_s_runners_see_what_was_compiled(tmp_path):
     file.write_text("[]")
     with pytest.raises(SpecError, match="what was compiled of the baseline"):
         Judge.assemble(parse_spec(value), None, PerfPolicy())
+
+
+@pytest.mark.parametrize("mode", ["", COMPILED])
+def test_compilers_hash_their_files_before_runners_are_forked(monkeypatch, mode):
+    for module, name in launcher_process._KEYS:
+        assert callable(getattr(importlib.import_module(module), name))
+    hashed = []
+    known = SimpleNamespace(key=lambda: hashed.append("hashed"))
+    monkeypatch.setitem(sys.modules, "a_compiler", known)
+    monkeypatch.setattr(launcher_process, "_KEYS", (("a_compiler", "key"), ("none", "key")))
+    monkeypatch.setattr(launcher_process, "_COMPILING", ())
+
+    launcher_process._preload(Program("torch", "reference.py", "f", mode=mode, platform="cuda"))
+
+    assert hashed == ["hashed"] * bool(mode)
 
 
 # as actions

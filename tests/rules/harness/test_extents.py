@@ -1,20 +1,27 @@
 """Long and thin: each dim at its declared maximum, within bounds of time and memory."""
 
-# mypy: allow-untyped-defs, allow-untyped-calls
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="arg-type"
 
 from __future__ import annotations
 
 import time
+import weakref
 from collections import Counter
 from dataclasses import replace
 
+import pytest
 import torch
 from judging_doubles import SPEC, Doubles, softmax, write_spec
 
 from correctness import extents  # isort: skip
 from correctness import gate as correctness  # isort: skip
+from base.program import MachineFault  # isort: skip
 from base.sampler import Ground  # isort: skip
 from base.spec import parse_spec  # isort: skip
+from gpu import session  # isort: skip
+from terms.correctness import CorrectnessPolicy  # isort: skip
+from truth.oracle import TaskFault  # isort: skip
+from truth.stage import StageReport  # isort: skip
 
 
 def stage(verdict):
@@ -105,3 +112,50 @@ def test_beyond_32_bits_all_dims_grow(tmp_path):
     assert (wide.dtype, dict(wide.dims)) == ("f16", {"rows": 1 << 16, "cols": (1 << 15) + 1})
     assert extents.beyond_32_bits(ground, 1 << 36) is None  # no room
     assert extents.beyond_32_bits(replace(ground, space=parse_spec(SPEC).space), 1 << 38) is None
+
+
+class Held:
+    """Stands for what an oracle holds when a device has no more memory."""
+
+
+class Judge:
+    """One whose calls are too large."""
+
+    def __init__(self, monkeypatch, fault):
+        self.ended = []
+        self._fault = fault
+        monkeypatch.setattr(correctness, "run_cases", self._run)
+        monkeypatch.setattr(session, "memory_bytes", lambda: 1 << 38)
+
+    def _run(self, *_, **__):
+        held = Held()
+        self.held = weakref.ref(held)
+        try:
+            raise torch.OutOfMemoryError("more than there is")
+        except torch.OutOfMemoryError as error:
+            raise self._fault("no") from error
+
+    def thin_out(self):
+        self.ended.append("thinned out")
+
+    def kill(self):
+        self.ended.append("killed")
+
+    def give_back_memory(self):
+        assert self.held() is None
+        self.ended.append("gave back")
+
+
+@pytest.mark.parametrize("fault", [RuntimeError, MachineFault, TaskFault])
+def test_what_is_too_large_is_freed_before_its_memory_is_given_back(tmp_path, monkeypatch, fault):
+    """A runner's memory is no part of what PyTorch lends: the next stage would have none."""
+    dims = {"rows": [1, 1 << 17], "cols": [1, 1 << 17]}
+    spec = parse_spec(write_spec(tmp_path, space={**SPEC["space"], "dims": dims}))
+    judge = Judge(monkeypatch, fault)
+    gate = correctness._Gate(spec, CorrectnessPolicy(), judge)
+
+    report = gate._beyond_32_bits(StageReport(extents.STAGE, "PASS", configs=("x",)))
+
+    assert judge.ended == ["thinned out", "killed", "gave back"]
+    assert (report.outcome, report.configs) == ("PASS", ("x",))
+    assert report.not_applicable == ("f16 rows=65536 cols=32769",)

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 from base.program import Batch, CandidateFault, Config, Gated
-from perf import device_budget, device_state, gated
+from gpu import session
+from perf import device_state, gated
 from perf.device_budget import GIB, Budget
 from perf.gate_samples import GATE_CLOCK, HOST_CLOCK, Empties, GateSample, SidePlan, Taken
 from perf.gated import MORE_DOUBTS, GatedMeter
@@ -89,7 +90,7 @@ def cases():
 @pytest.fixture
 def made(monkeypatch, log, cases):
     """A function that returns a meter; ``how`` is what its candidate's runners are."""
-    monkeypatch.setattr(device_budget, "give_back", lambda: None)
+    monkeypatch.setattr(session, "give_back", lambda: None)
     monkeypatch.setattr(device_state, "reading", dict)
     monkeypatch.setattr(Budget, "note", lambda _: None)
     doubles = {

@@ -32,6 +32,7 @@ SECONDS = 60.0  # only a test that fails waits as long
 def judging(tmp_path, monkeypatch):
     """What makes a judge with lanes for programs of this process."""
     monkeypatch.setattr(session, "compute_there", lambda: None)
+    monkeypatch.setattr(session, "give_back", lambda: None)
     monkeypatch.setattr(Side, "may_prove", property(lambda _: False))  # as on a device
     spec = parse_spec(write_spec(tmp_path))
 
@@ -134,12 +135,17 @@ def test_a_fault_of_the_machine_counts_if_it_lasts(judging, monkeypatch):
             return plain(*given)
 
         monkeypatch.setattr(launcher, "open", open_some)
+        left = list[int]()
+        monkeypatch.setattr(
+            session, "give_back", lambda here=launcher, left=left: left.append(here.alive)
+        )
         groups = [case(rows) for rows in range(1, LANES + 1)]
         if lasts:
             with pytest.raises(MachineFault, match="could not be started"):
                 run_cases(judge, "edges", groups)
         else:
             assert run_cases(judge, "edges", groups).outcome == "PASS"
+        assert left == [0]  # it has the device's memory, of which nobody else holds any
         judge.kill()
         assert launcher.alive == 0
 

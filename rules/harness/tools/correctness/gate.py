@@ -12,7 +12,6 @@ from base.program import CandidateFault, Config, MachineFault
 from base.sampler import Ground
 from base.spec import Spec, SpecError, config_name, read_policy
 from gpu import session
-from gpu.driver import accelerator
 from terms.correctness import CorrectnessPolicy
 from terms.reasons import Reason
 from terms.verdict import PASS, Verdict
@@ -106,13 +105,9 @@ class _Gate:
         if config is None:
             return done
         self.judge.thin_out()
-        try:
-            wide = run_cases(self.judge, done.stage, [[Case(done.stage, config)]], excused=True)
-        except (RuntimeError, MachineFault, TaskFault):  # too large for memory or for PyTorch
-            self.judge.kill()
-            accelerator().empty_cache()
-            wide = StageReport(done.stage, PASS, not_applicable=(config.name,))
-        if wide.reason == Reason.OUT_OF_MEMORY.value:  # scratch has its own limits
+        wide = self._tried(done.stage, config)
+        self.judge.give_back_memory()
+        if wide is None or wide.reason == Reason.OUT_OF_MEMORY.value:  # scratch has its own limits
             wide = StageReport(done.stage, PASS, not_applicable=(config.name,))
         return replace(
             wide,
@@ -120,6 +115,14 @@ class _Gate:
             not_applicable=(*done.not_applicable, *wide.not_applicable),
             worst=wide.worst or done.worst,
         )
+
+    def _tried(self, stage: str, config: Config) -> StageReport | None:
+        """The report on one config; None if it is too large for memory or for PyTorch."""
+        try:
+            return run_cases(self.judge, stage, [[Case(stage, config)]], excused=True)
+        except (RuntimeError, MachineFault, TaskFault):
+            self.judge.kill()
+            return None
 
     def kernels(self) -> StageReport:
         """The results come from kernels."""

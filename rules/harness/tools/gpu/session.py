@@ -74,6 +74,11 @@ def free_bytes() -> int:
     return int(free)
 
 
+def give_back() -> None:
+    """Return the memory that this process's allocator keeps in reserve to the device."""
+    accelerator().empty_cache()
+
+
 def ceilings() -> tuple[float, float]:
     """Bytes and operations a second that the device of this process cannot exceed."""
     known = accelerator().get_device_properties(DEVICE)

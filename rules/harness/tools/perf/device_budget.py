@@ -76,10 +76,5 @@ class Budget:
         return asdict(self)
 
 
-def give_back() -> None:
-    """Return the memory that this process's allocator keeps in reserve to the device."""
-    accelerator().empty_cache()
-
-
 def _gib(size: int) -> str:
     return f"{size / GIB:.2f} GiB"

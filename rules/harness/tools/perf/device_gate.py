@@ -19,7 +19,7 @@ from terms.verdict import canonical_json
 from truth.judge import Judge
 from truth.side import Launching
 
-from perf import device_budget, machine, plausibility
+from perf import machine, plausibility
 from perf.asides import Asides
 from perf.choice import Choice
 from perf.chooser import Chooser
@@ -100,7 +100,7 @@ class DeviceGate:
         self._baselines = choice.evidence
         with phases.of("untimed"):
             self._asides.prepare()
-        device_budget.give_back()
+        session.give_back()
         rounds, inexact, started = 0, self._spec.configs, self._now()
         while True:
             rounds += 1

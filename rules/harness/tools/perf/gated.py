@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from base.program import Batch, CandidateFault, Config, Gated
+from gpu import session
 from truth.assessment import Call
 from truth.judge import Case, Judge
 from truth.side import Side
 
-from perf import device_budget, device_state
+from perf import device_state
 from perf.asides import Asides, epoch
 from perf.baseline_fault import baseline_fault
 from perf.device_budget import Budget
@@ -150,7 +151,7 @@ class GatedMeter:
                 raise baseline_fault(self._judge.baseline.program, fault) from fault
             raise
         finally:
-            device_budget.give_back()
+            session.give_back()
 
     def _side(self, side: SideName, config: Config) -> Side:
         if side == "candidate":
@@ -164,7 +165,7 @@ class GatedMeter:
         """Load a config and make its first calls, which compile and allocate; not timed."""
         if not runner.has_loaded(config, slots):
             with self.phases.of("load"):
-                device_budget.give_back()
+                session.give_back()
                 runner.load(config, slots)
         verified = Verified()
         first = self.draw(0, config, 0, 1)

@@ -34,6 +34,9 @@ _PRELOADED = {
     "call": ("torch", _PYTHON_RUNNER, "pyrunner_call.called"),
 }
 _COMPILING = ("torch._dynamo", "torch._inductor.compile_fx")
+_KEYS = (("triton.runtime.cache", "triton_key"), ("torch._inductor.codecache", "torch_key"))
+"""Digests of the compilers' own files, which their caches need: up to a second in each process."""
+
 _ONLY_ON_CPU = {"python": ("triton_apart.apart",)}
 
 
@@ -136,6 +139,9 @@ def _preload(program: Program) -> None:
     with _without_driver(program) if program.mode else contextlib.nullcontext():
         for name in missing:
             importlib.import_module(name)
+    for module, name in _KEYS if program.mode else ():
+        with contextlib.suppress(ImportError, AttributeError, OSError):
+            getattr(importlib.import_module(module), name)()
     if program.on_device and "triton" in wanted:
         driver = importlib.import_module("pyrunner_device.triton_driver")
         driver.build(program.platform, program.binaries)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections import deque
 from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from base import seeds
 from base.program import CandidateFault, Config, MachineFault, Program, RunnerPolicy
 from base.seeds import Seeds
 from base.spec import Spec, SpecError
+from gpu import session
 from terms.policy import DEFAULT, JudgingPolicy
 from terms.reasons import Reason
 from terms.tolerance import bounds
@@ -316,6 +318,7 @@ class Judge:
             pass  # the rerun shows whether it lasts
         _await(others)
         self.kill()
+        self.give_back_memory()
         config = calls[0].config
         ran = self.baseline.run_each(config, [call.inputs for call in calls])
         if made is None or Reason.OUT_OF_MEMORY in _faults(made):
@@ -380,6 +383,16 @@ class Judge:
         """Kill the runners of all lanes but one, so that their memory is free."""
         for side in chain.from_iterable(self._sides[1:]):
             side.kill()
+
+    def give_back_memory(self) -> None:
+        """Give a device the memory that only a large call and its answer have taken.
+
+        Runners need some that PyTorch does not lend. What an error's frames hold is freed only
+        once that error is handled.
+        """
+        self._answers.forget_large()
+        gc.collect()
+        session.give_back()
 
     def kill(self) -> None:
         """Kill all runners, in any state."""

@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import base64
+import copy
 import importlib
 import json
+import pickle
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +27,7 @@ from baseline import gate  # isort: skip
 from perf.choice import EAGER, Choice, Looks  # isort: skip
 from perf.chooser import Chooser  # isort: skip
 from perf.gate_samples import SidePlan  # isort: skip
+from pyrunner import inside  # isort: skip
 from runners import launcher_process  # isort: skip
 from terms.perf import PerfPolicy  # isort: skip
 from terms.reasons import Reason  # isort: skip
@@ -313,6 +316,21 @@ def test_only_the_baseline_s_runners_see_what_was_compiled(tmp_path):
     file.write_text("[]")
     with pytest.raises(SpecError, match="what was compiled of the baseline"):
         Judge.assemble(parse_spec(value), None, PerfPolicy())
+
+
+def test_copies_of_what_inductor_has_tuned_say_so(monkeypatch):
+    """It is asked of an unpickled copy whether a kernel is to be tuned again."""
+    config = importlib.import_module("triton.runtime.autotuner").Config
+    monkeypatch.setattr(config, "__setstate__", config.__setstate__)  # restored after this test
+    inside.keep_tuned()
+    inside.keep_tuned()
+    tuned, plain = config({"XBLOCK": 4}, num_warps=2), config({"XBLOCK": 8})
+    tuned.found_by_coordesc = True
+
+    for one in (copy.deepcopy(tuned), pickle.loads(pickle.dumps(tuned))):
+        assert one.found_by_coordesc is True
+        assert (one.kwargs, one.num_warps) == ({"XBLOCK": 4}, 2)
+    assert not hasattr(copy.deepcopy(plain), "found_by_coordesc")
 
 
 @pytest.mark.parametrize("mode", ["", COMPILED])

@@ -14,6 +14,7 @@ from runners import confinement
 from pyrunner.calls import Calls, Ground
 from pyrunner.module import Entry, load_entry
 
+_TUNED = "found_by_coordesc"
 _WITHOUT_GRAPHS = ("default", "max-autotune-no-cudagraphs")
 
 
@@ -82,8 +83,29 @@ def _compiled(program: Program, entry: Entry) -> Entry:
     """The entry, compiled by ``torch.compile`` if the program names one of its modes."""
     if not program.mode:
         return entry
+    keep_tuned()
     compiled: Entry = torch.compile(entry, mode=program.mode, dynamic=False)
     return compiled if program.mode in _WITHOUT_GRAPHS else _copied(compiled)
+
+
+def keep_tuned() -> None:
+    """Have copies of Triton's configs say, too, that Inductor has tuned them.
+
+    Triton's own copies lose that. What Inductor takes from its cache is a copy, and each process
+    would tune it again, for seconds, to other variants than the last one.
+    """
+    config = importlib.import_module("triton.runtime.autotuner").Config
+    plain = getattr(config, "__setstate__", None)
+    if plain is None or hasattr(plain, _TUNED):
+        return
+
+    def restore(self: Any, state: dict[str, Any]) -> None:
+        plain(self, state)
+        if _TUNED in state:
+            setattr(self, _TUNED, state[_TUNED])
+
+    setattr(restore, _TUNED, True)
+    config.__setstate__ = restore
 
 
 def _copied(compiled: Entry) -> Entry:

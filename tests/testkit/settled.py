@@ -33,6 +33,24 @@ class Part:
 
 
 PARTS: Mapping[str, Part] = {
+    "agents": Part(
+        (
+            "tests/cli/test_agent*.py",
+            "tests/cli/test_evolve.py",
+            "tests/cli/test_ranking.py",
+            "tests/cli/test_tuner.py",
+        ),
+        (
+            "kabuild/execution",
+            "kabuild/sandbox",
+            "rules/agent",
+            "rules/harness/tools/analyze",
+            "tests/cli/agents",
+            "tests/testkit/two_gpus.py",
+            "toolchains/agents",
+            "toolchains/python",
+        ),
+    ),
     "compilers": Part(
         (
             "tests/toolchains/hip/test_*.py",
@@ -114,10 +132,6 @@ PARTS: Mapping[str, Part] = {
             "toolchains/hip",
             "toolchains/python",
         ),
-    ),
-    "searches": Part(
-        ("tests/cli/test_evolve.py", "tests/cli/test_tuner.py"),
-        ("rules/agent", "toolchains/agents", "toolchains/python", "tests/cli/agents"),
     ),
 }
 

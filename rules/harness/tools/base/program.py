@@ -276,3 +276,14 @@ class Batch:
     process_ns: int = 0
     waited_ns: int = 0
     launches: int = 0
+
+
+def names_in(tree: object) -> set[str]:
+    """The names of the tensors that a call passes, at any depth of its tree."""
+    if isinstance(tree, Mapping):
+        name = tree.get("name")
+        own = {name} if isinstance(name, str) else set[str]()
+        return own.union(*map(names_in, tree.values()))
+    if isinstance(tree, list):
+        return set[str]().union(*map(names_in, tree))
+    return set()

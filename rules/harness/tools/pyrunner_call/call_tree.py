@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from base.places import ADAPTER, MODULES
-from base.program import Program
+from base.program import Program, names_in
 from base.tensors import torch_dtype
 from pyrunner.module import MissingEntry, load_module
 from torch import Tensor
@@ -96,7 +96,7 @@ class Boundary:
         self._functions = functions
         self._dtype = dtype
         self._constants = {**constants, **state}
-        passed = set(_names(functions.node))
+        passed = names_in(functions.node)
         self._state = {name: tensor for name, tensor in state.items() if name not in passed}
         self._buffers: list[tuple[Tensor, Tensor]] = []
         torch.manual_seed(_SEED)
@@ -181,13 +181,3 @@ def _in_order(state: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> dict[st
     if ours != theirs:
         raise StateMismatch(f"the object's tensors are {theirs}, those of the state {ours}")
     return dict(zip(own, state.values(), strict=True))
-
-
-def _names(node: Any) -> set[str]:
-    """The names that a tree uses."""
-    if isinstance(node, Mapping):
-        own = {node["name"]} if "name" in node else set()
-        return own.union(*map(_names, node.values()))
-    if isinstance(node, list):
-        return set[str]().union(*map(_names, node))
-    return set()

@@ -12,12 +12,12 @@ import json
 import mmap
 import os
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from base import layouts, shapes
 from base.layouts import Pieces
-from base.program import Argument, CandidateFault, Config, Program, Signature
+from base.program import Argument, CandidateFault, Config, Program, Signature, names_in
 from terms.dtypes import BY_CODE
 from terms.reasons import Reason
 
@@ -76,7 +76,7 @@ class ResultTable:
             for name in returned(call["targets"])
             for part in _parts(declared[name], placed[name], config)
         ]
-        self._given = bool(declared.keys() & set(_names(call["node"])))
+        self._given = bool(declared.keys() & names_in(call["node"]))
         self.strides: dict[int, dict[str, tuple[int, ...]]] = {}
         self.reused: dict[int, set[str]] = {}
         self._stride = RECORD.size * len(self._parts)
@@ -195,18 +195,6 @@ def returned(targets: object) -> tuple[str, ...]:
     return (targets,) if isinstance(targets, str) else ()
 
 
-def _names(node: object) -> Iterator[str]:
-    """The tensors that a call passes, at any depth of its tree."""
-    if isinstance(node, dict):
-        if isinstance(name := node.get("name"), str):
-            yield name
-        for value in node.values():
-            yield from _names(value)
-    elif isinstance(node, list):
-        for item in node:
-            yield from _names(item)
-
-
 class _Part:
     """One of the tensors that a call returns: an output, or one tensor of a list.
 
@@ -218,7 +206,6 @@ class _Part:
     ) -> None:
         self.itemsize = BY_CODE[region.code].size
         self.name = argument.name
-        self.listed = argument.listed
         self.layout = argument.layout
         self.code = region.code
         self.shape = shape

@@ -155,13 +155,54 @@ def test_each_config_is_compiled_again_in_its_mode_by_a_fresh_process():
     choice = chooser.choose()
     meter.opened.clear()
 
-    chooser.compile_again(choice)
-
+    assert chooser.compile_again(choice)
     assert meter.opened == [COMPILED]
     assert meter.prepared == [(COMPILED, FIRST)]
-    failing = Meter(failing=[(COMPILED, FIRST)])
-    with pytest.raises(TaskFault, match="cannot be compiled"):
-        Chooser(failing, failing, failing, CONFIGS).compile_again(choice)
+    for other in (Meter(failing=[(COMPILED, FIRST)]), Meter(incorrect=[COMPILED])):
+        assert not Chooser(other, other, other, CONFIGS).compile_again(choice)
+
+
+class Cached(Chooser):
+    """Chooses as said; ``right`` is whether compiling again gives right results."""
+
+    def __init__(self, cache, mode, right):
+        self.looks = {FIRST: Looks({"": [100.0], COMPILED: [50.0]})}
+        self._choice = Choice({FIRST: mode}, {FIRST: {"counted": mode or EAGER}})
+        self._cache, self._right = cache, right
+
+    def choose(self):
+        write(self._cache, {f"{FOLDER}/triton/lost": b"", f"{FOLDER}/inductor/k.best_config": b"4"})
+        return self._choice
+
+    def compile_again(self, choice):
+        assert choice is self._choice
+        assert read(self._cache) == {f"{FOLDER}/inductor/k.best_config": b"4"}
+        write(self._cache, {f"{FOLDER}/triton/won": b"kernel"})
+        return self._right
+
+
+@pytest.mark.parametrize(
+    ("mode", "right", "handed_on"),
+    [
+        (COMPILED, True, ["inductor/k.best_config", "triton/won"]),
+        (COMPILED, False, []),
+        ("", True, []),
+    ],
+)
+def test_what_is_handed_on_was_compiled_again(tmp_path, monkeypatch, mode, right, handed_on):
+    cached = Cached(tmp_path, mode, right)
+    device = SimpleNamespace(
+        demand_memory=lambda: None, chooser=lambda: cached, baseline_cache=str(tmp_path)
+    )
+    monkeypatch.setattr(gate, "DeviceGate", lambda *_: device)
+    value = write_spec(tmp_path / "..", gate="baseline", platform="cuda")
+    value["baseline"] |= {"abi": "torch"}
+
+    verdict = gate.run(parse_spec({**value, "candidate": value["baseline"]}), Doubles({}))
+
+    assert sorted(json.loads(verdict.files["compiled.json"])) == [
+        f"{FOLDER}/{place}" for place in handed_on
+    ]
 
 
 def test_what_is_wrong_as_it_is_is_no_baseline():
@@ -264,19 +305,21 @@ def test_of_what_was_compiled_only_the_choices_are_kept(tmp_path):
     choices = {
         f"{FOLDER}/inductor/ab/cab.best_config": b'{"XBLOCK": 4}',
         f"{FOLDER}/inductor/cache/5f3a": b'{"mm": {}}',
+        f"{FOLDER}/inductor/ab/cab.kernel_perf": b"0.25",
     }
     eager = {"eager/triton/K/k": b"kernel"}
     compiled = (
         f"{FOLDER}/inductor/ab/cab.py",
         f"{FOLDER}/inductor/fxgraph/x/cache/entry",
-        f"{FOLDER}/inductor/ab/link",
         f"{FOLDER}/triton/K/kernel.cubin",
     )
     write(tmp_path, {**choices, **eager, **dict.fromkeys(compiled, b"")})
+    (tmp_path / FOLDER / "inductor/link").symlink_to("/nowhere")
 
     compiled_cache.keep_choices(str(tmp_path))
 
     assert read(tmp_path) == choices | eager
+    assert not (tmp_path / FOLDER / "inductor/link").is_symlink()
     assert compiled_cache.collected(str(tmp_path)).keys() == choices.keys()
 
 
@@ -323,7 +366,9 @@ def test_copies_of_what_inductor_has_tuned_say_so(monkeypatch):
     config = importlib.import_module("triton.runtime.autotuner").Config
     monkeypatch.setattr(config, "__setstate__", config.__setstate__)  # restored after this test
     inside.keep_tuned()
+    kept = config.__setstate__
     inside.keep_tuned()
+    assert config.__setstate__ is kept
     tuned, plain = config({"XBLOCK": 4}, num_warps=2), config({"XBLOCK": 8})
     tuned.found_by_coordesc = True
 

@@ -8,6 +8,8 @@ import itertools
 import os
 import threading
 import time
+import weakref
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -19,7 +21,7 @@ from base.spec import parse_spec  # isort: skip
 from gpu import session  # isort: skip
 from terms.perf import PerfPolicy  # isort: skip
 from terms.reasons import Reason  # isort: skip
-from truth import lanes  # isort: skip
+from truth import lanes, lazy_outputs  # isort: skip
 from truth.judge import Case, Judge  # isort: skip
 from truth.side import Side  # isort: skip
 from truth.stage import run_cases  # isort: skip
@@ -148,6 +150,53 @@ def test_a_fault_of_the_machine_counts_if_it_lasts(judging, monkeypatch):
         assert left == [0]  # it has the device's memory, of which nobody else holds any
         judge.kill()
         assert launcher.alive == 0
+
+
+def test_what_an_error_of_a_lane_holds_is_free_before_others_run(judging, monkeypatch):
+    """The lane keeps the error, and that its frames, with tensors that fill a device."""
+    judge, launcher = judging(softmax)
+    refs, left = list[weakref.ref[torch.Tensor]](), list[torch.Tensor | None]()
+    plain = launcher.open
+
+    def full(*given):
+        if not refs:
+            held = torch.zeros(8)
+            refs.append(weakref.ref(held))
+            try:
+                raise torch.OutOfMemoryError(f"no room beside {held.nbytes} bytes")
+            except torch.OutOfMemoryError as error:
+                raise MachineFault("no room") from error
+        return plain(*given)
+
+    monkeypatch.setattr(launcher, "open", full)
+    monkeypatch.setattr(session, "give_back", lambda: left.append(refs[0]()))
+
+    report = run_cases(judge, "edges", [case(rows) for rows in range(1, LANES + 1)])
+    judge.kill()
+
+    assert report.outcome == "PASS"
+    assert left == [None]
+
+
+def test_a_large_answer_is_dropped_before_memory_is_given_back(judging, monkeypatch):
+    judge, _ = judging(softmax)
+    monkeypatch.setattr(lazy_outputs, "_LARGE_BYTES", 8)
+    done = list[str]()
+    judge._answers._latest = (SimpleNamespace(inputs={}), {"y": torch.zeros(8)})
+    cycle: list[object] = [torch.zeros(8)]
+    cycle.append(cycle)  # only a collection frees it
+    ref = weakref.ref(cycle[0])
+    del cycle
+
+    def check():
+        assert judge._answers._latest is None
+        assert ref() is None
+        done.append("gave back")
+
+    monkeypatch.setattr(session, "give_back", check)
+    judge.give_back_memory()
+
+    assert done == ["gave back"]
 
 
 @pytest.mark.parametrize("wrong", [False, True])

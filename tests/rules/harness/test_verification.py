@@ -17,7 +17,7 @@ from base.program import CandidateFault  # isort: skip
 from terms.reasons import Reason  # isort: skip
 from base.spec import parse_spec  # isort: skip
 from base.tensors import torch_dtype  # isort: skip
-from truth import comparison, tolerance  # isort: skip
+from truth import comparison, precision, tolerance  # isort: skip
 from truth.assessment import Assessor, Call  # isort: skip
 from truth.oracle import Oracle  # isort: skip
 from truth.proof import Proof  # isort: skip
@@ -178,6 +178,79 @@ def test_the_most_steps_are_those_of_a_close_look(dtype):
         assert (close <= 1).any() == (far == 1)
 
 
+def test_steps_that_single_precision_cannot_tell_apart_are_counted_in_doubles():
+    exact = torch.tensor([[1 << 24, 7], [-(1 << 30), 3]], dtype=torch.int32)
+    got = exact + torch.tensor([[1, 0], [2, -1]], dtype=torch.int32)
+
+    assert comparison.most_steps(got, exact, "i32").tolist() == [1.0, 2.0]
+
+
+def test_eight_bits_take_single_precision(monkeypatch):
+    seen = []
+    plain = comparison.steps
+
+    def steps(*args):
+        seen.append(args[3])
+        return plain(*args)
+
+    monkeypatch.setattr(comparison, "steps", steps)
+    for dtype in ("i8", "f8e4m3", "f16"):
+        values = torch.zeros(1, 4).to(torch_dtype(dtype))
+        comparison.most_steps(values, values, dtype)
+
+    assert seen == [torch.float32, torch.float32, torch.float64]
+
+
+@pytest.mark.parametrize("at", [0, 5, 9])
+def test_every_slice_of_an_output_counts(monkeypatch, at):
+    monkeypatch.setattr(precision, "SLICE", 4)
+    exact = torch.arange(20, dtype=torch.int8).reshape(2, 10)
+    got = exact.clone()
+    got[1, at] += 3
+
+    assert comparison.most_steps(got, exact, "i8").tolist() == [0.0, 3.0]
+    assert comparison.any_different(got, exact).tolist() == [0.0, math.inf]
+
+
+@pytest.mark.parametrize(("how", "off", "right"), [("quantised", 1, True), ("quantised", 2, False)])
+@pytest.mark.parametrize("kind", ["f16", "f8e4m3"])
+def test_a_small_element_beside_large_ones_counts_in_its_own_steps(tmp_path, how, off, right, kind):
+    """The tolerance of a dtype follows the whole output's size."""
+    assessor, call = compared(tmp_path, {"y": how}, kind, "torch.full_like(x, 64.0)")
+    call.expected["y"][0, 0] = 0.25
+    made = {"y": call.expected["y"].to(torch_dtype(kind))}
+    bits = made["y"].view(torch.int16 if kind == "f16" else torch.int8)
+    bits[0, 0] += off
+    found = Verified()
+
+    Verifier(judging(assessor)).add(found, [call], [made], whole=True)
+
+    assert found.excess["y"] == off
+    assert assessor.assess(call, made, {}).ok is right
+
+
+def test_a_different_element_among_large_ones_is_no_matter_of_tolerance(tmp_path):
+    assessor, call = compared(tmp_path, {"y": "exact"}, "f32", "torch.full_like(x, 64.0)")
+    made = {"y": call.expected["y"].float()}
+    made["y"][1, 1] += 1e-5
+    found = Verified()
+
+    Verifier(judging(assessor)).add(found, [call], [made], whole=True)
+
+    assert found.excess["y"] == math.inf
+
+
+def compared(folder, how, kind, result):
+    signature = SPEC["signature"] | {"outputs": [["y", kind, ["rows", "cols"]]]}
+    reference = REFERENCE.replace("torch.softmax(x * scale, dim=-1)", result)
+    spec = parse_spec(write_spec(folder, reference, gate="perf", compare=how, signature=signature))
+    oracle = Oracle(spec.reference, spec.signature)
+    assessor = Assessor(oracle, spec.signature, bounds({}), comparison.read(spec.compare, ("y",)))
+    drawn = oracle.inputs(spec.configs[0], torch.Generator().manual_seed(0))
+    call = Call(spec.configs[0], "default", drawn, oracle.expected(spec.configs[0], drawn))
+    return assessor, call
+
+
 def test_many_calls_differ_where_one_of_their_elements_does():
     exact = torch.tensor([[1.0, math.nan], [2.0, 3.0], [4.0, 5.0]]).double()
     got = torch.tensor([[1.0, math.nan], [2.0, math.nan], [4.5, 5.0]])
@@ -198,15 +271,8 @@ def test_many_calls_differ_where_one_of_their_elements_does():
     ],
 )
 def test_what_is_measured_exactly_takes_no_closer_look(tmp_path, monkeypatch, how, off, right):
-    signature = SPEC["signature"] | {"outputs": [["y", "i8", ["rows", "cols"]]]}
-    soft = "torch.softmax(x * scale, dim=-1)"
-    reference = REFERENCE.replace(soft, f"(100 * {soft}).to(torch.int8)")
-    value = write_spec(tmp_path, reference, gate="perf", compare={"y": how}, signature=signature)
-    spec = parse_spec(value)
-    oracle = Oracle(spec.reference, spec.signature)
-    assessor = Assessor(oracle, spec.signature, bounds({}), comparison.read(spec.compare, ("y",)))
-    drawn = oracle.inputs(spec.configs[0], torch.Generator().manual_seed(0))
-    call = Call(spec.configs[0], "default", drawn, oracle.expected(spec.configs[0], drawn))
+    result = "(100 * torch.softmax(x * scale, dim=-1)).to(torch.int8)"
+    assessor, call = compared(tmp_path, {"y": how}, "i8", result)
     made = {"y": call.expected["y"].clone()}
     made["y"][1, 2] += off
     closely = Mock(side_effect=assessor.excesses)

@@ -48,8 +48,8 @@ def run(spec: Spec, launcher: Launching) -> Verdict:
         choice, looks = chooser.choose(), chooser.looks
         if any(choice.modes.values()):
             compiled_cache.keep_choices(gate.baseline_cache)
-            chooser.compile_again(choice)
-            compiled = compiled_cache.collected(gate.baseline_cache)
+            if chooser.compile_again(choice):
+                compiled = compiled_cache.collected(gate.baseline_cache)
     else:
         looks = _on_host(spec, launcher, policy)
         choice = Choice.fastest(spec.configs, looks)

@@ -41,17 +41,23 @@ class Chooser:
                 left = self._try(mode, left)
         return Choice.fastest(self._configs, self.looks)
 
-    def compile_again(self, choice: Choice) -> None:
+    def compile_again(self, choice: Choice) -> bool:
         """Have a fresh process compile each config in the mode that was chosen for it.
 
-        Raises TaskFault if that fails.
+        Returns whether all results are right again.
         """
         for mode in sorted(set(choice.modes.values()) - {""}):
             configs = [config for config in self._configs if choice.modes[config.name] == mode]
             self._meter.modes |= choice.modes
-            with self._meter.running("baseline", configs[0]) as runner:
-                for config in configs:
-                    self._meter.prepare("baseline", runner, config, 1)
+            try:
+                with self._meter.running("baseline", configs[0]) as runner:
+                    for config in configs:
+                        self._meter.prepare("baseline", runner, config, 1)
+                        if self._wrong(runner, config):
+                            return False
+            except TaskFault:
+                return False
+        return True
 
     def _try(self, mode: str, configs: Sequence[Config]) -> list[Config]:
         """Time a mode for each config, or record why it is not available; returns the rest."""

@@ -62,7 +62,7 @@ class Look:
     Attributes:
         excess: by output, its error in allowances, to 1 %.
         whole: whether this is true of all outputs, and each of them was written.
-        exact: the outputs whose error this is exactly.
+        exact: the outputs whose error is not to 1 % but exact.
     """
 
     excess: Mapping[str, float]
@@ -102,7 +102,7 @@ class Verifier:
             excesses, unwritten = row[: len(names)], row[len(names) :]
             if whole and verified.finding is None and any(unwritten):
                 verified.finding = self._assessor.assess(call, made, {})
-            sure = self._assessor.exactly(call)
+            sure = self._assessor.measured_exactly(call)
             unsure = [
                 name
                 for name, quick in zip(names, excesses, strict=True)
@@ -139,7 +139,7 @@ class Verifier:
         for call, row in zip(calls, self._measured(calls, outputs), strict=True):
             excesses, unwritten = row[: len(names)], row[len(names) :]
             told = dict(zip(names, excesses, strict=True))
-            found.append(Look(told, not any(unwritten), self._assessor.exactly(call)))
+            found.append(Look(told, not any(unwritten), self._assessor.measured_exactly(call)))
         return found
 
     def is_right(self, look: Look, baseline: Mapping[str, float]) -> bool:

@@ -178,8 +178,8 @@ class Assessor:
     def measured(self, calls: Sequence[Call], outputs: Sequence[Tensors]) -> Tensor:
         """The excess of each of ``measures``, then each one's number of unwritten elements.
 
-        An excess is right to 1 %, and exact where ``exactly`` says so. The calls have one config.
-        Doubles [calls, 2 * measures] on the outputs' device; the host does not wait for them.
+        An excess is right to 1 %, and exact where ``measured_exactly`` says so. Doubles [calls,
+        2 * measures] on the outputs' device, for calls of one config; the host does not wait.
         """
         if not self.measures:
             return torch.zeros(len(calls), 0).double()
@@ -192,7 +192,7 @@ class Assessor:
             unwritten.append(self._unwritten(calls[0], name, got, expected))
         return torch.stack([*overs, *unwritten], dim=1)
 
-    def exactly(self, call: Call) -> frozenset[str]:
+    def measured_exactly(self, call: Call) -> frozenset[str]:
         """The outputs whose errors ``measured`` gives exactly."""
         return frozenset(name for name in self.measures if not self._is_quick(call, name))
 

@@ -16,8 +16,9 @@ MOST_BYTES = 64 << 20
 
 FOLDERS = ("inductor", "triton")
 _EAGER, _COMPILED = "eager", "compiled"
-_CHOICES = (".best_config", "inductor/cache/")
-"""How files and folders of Inductor's end in which it notes its choices among variants, as JSON."""
+_CHOICES = (".best_config", ".kernel_perf")
+_TABLES = "inductor/cache"
+"""Where Inductor notes what it chose among variants, and the times by which it chose."""
 
 _PART = re.compile(r"[\w+=.-]{1,200}", re.ASCII)
 _UNFINISHED = (".lock", ".tmp")
@@ -26,7 +27,7 @@ _UNFINISHED = (".lock", ".tmp")
 def folder_of(cache: str, mode: str) -> str:
     """The part of a baseline's cache for one mode; empty without a cache.
 
-    All compiled modes share one: their kernels are the same, and take most of the time.
+    All compiled modes share one, as they compile and try the same kernels.
     """
     if not cache:
         return ""
@@ -38,11 +39,11 @@ def folder_of(cache: str, mode: str) -> str:
 def keep_choices(cache: str) -> None:
     """Remove what was compiled, but not what the compiler chose.
 
-    Of each kernel, tens of variants were compiled to choose one. Compiling again yields that alone.
+    Of each kernel, tens of variants were compiled to choose one. Compiling again yields no others.
     """
+    tables = Path(folder_of(cache, _COMPILED)) / _TABLES
     for path in _files(cache):
-        place = path.relative_to(cache).as_posix()
-        if not place.endswith(_CHOICES[0]) and f"/{_CHOICES[1]}" not in place:
+        if path.suffix not in _CHOICES and tables not in path.parents:
             path.unlink()
 
 

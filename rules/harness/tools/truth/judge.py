@@ -314,8 +314,8 @@ class Judge:
             ran, made = results()
             if not (_faults(ran) or Reason.OUT_OF_MEMORY in _faults(made)):
                 return ran, made
-        except (OutOfMemoryError, MachineFault):
-            pass  # the rerun shows whether it lasts
+        except (OutOfMemoryError, MachineFault) as error:  # the rerun shows whether it lasts
+            lanes.let_go(error)
         _await(others)
         self.kill()
         self.give_back_memory()
@@ -387,8 +387,7 @@ class Judge:
     def give_back_memory(self) -> None:
         """Give a device the memory that only a large call and its answer have taken.
 
-        Runners need some that PyTorch does not lend. What an error's frames hold is freed only
-        once that error is handled.
+        Runners need some that PyTorch does not lend. What an error's frames hold is not free yet.
         """
         self._answers.forget_large()
         gc.collect()

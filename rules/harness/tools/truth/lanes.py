@@ -11,6 +11,7 @@ memory only from a batch that runs alone.
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -42,6 +43,13 @@ def affordable() -> int:
 def is_large(calls: Sequence[Call]) -> bool:
     """Whether a batch of these calls needs the device's memory to itself."""
     return sum(x.nbytes for call in calls for x in call.inputs.values()) > _LARGE_BYTES
+
+
+def let_go(error: BaseException | None) -> None:
+    """Free what an error's frames hold: the lane in which it was raised keeps the error itself."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 @dataclass(frozen=True)

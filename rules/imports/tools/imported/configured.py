@@ -32,8 +32,8 @@ from imported.functions import (
     taken,
     tensors,
 )
-from imported.modules import ShapesOnly
 from imported.original_functions import Answer, checked_trials, results_of
+from imported.shapes_only import ShapesOnly
 
 FUNCTION = "forward_fn"
 _MODEL, _INPUTS, _AUTOGRAD = "Model", "get_inputs", "AutogradFunction"

@@ -15,7 +15,6 @@ from imported.boundary import needing_packages, sources
 from imported.constants import read_module, with_dims
 from imported.modules import (
     Drawn,
-    ShapesOnly,
     build,
     call_of,
     check_execution,
@@ -30,6 +29,7 @@ from imported.modules import (
 )
 from imported.precision import precise
 from imported.shape_space import Shapes, Space, explore
+from imported.shapes_only import ShapesOnly
 
 INPUTS, INIT = "get_inputs", "get_init_inputs"
 Names = Mapping[str, Any]

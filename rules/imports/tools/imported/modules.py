@@ -11,19 +11,18 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from imported.boundary import Arguments, LeftOutError, declared, integers_of, returned
 from imported.precision import doubled, excess
 from imported.seeding import seed_all
 from imported.shape_space import INTEGERS, Shapes, Space
+from imported.shapes_only import ShapesOnly
 
 LONGEST = 20.0
 """The most seconds of one call with small sizes for a task to be judged on a CPU."""
 
 SPREAD = 0.25
 _SIZE_MAY_MATTER = ("RANDOM_RESULTS", "DOES_NOT_RUN")
-_RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 
 Path = list[int]
 T = TypeVar("T")
@@ -252,27 +251,6 @@ def numbers_like(given: Iterable[Any]) -> Iterator[None]:
         yield
     finally:
         torch.set_default_dtype(before)
-
-
-class ShapesOnly(TorchFunctionMode):
-    """Where nothing but shapes is asked for, on ``meta``: what would fail there, or take long.
-
-    Rates that a constructor spaces evenly are read by it, and single numbers by operators, so these
-    have data. PyTorch would go through recurrent layers step by step.
-    """
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """The same shapes as without this."""
-        del types
-        name, keywords = getattr(func, "__name__", ""), kwargs or {}
-        if name == "linspace" or (name == "tensor" and isinstance(args[0], int | float)):
-            return func(*args, **{**keywords, "device": "cpu"})
-        if name in _RECURRENT and isinstance(args[2], list | tuple) and args[0].is_meta:
-            data, state, both = args[0], args[1], args[7]
-            last = state[0] if name == "lstm" else state
-            results = data.new_empty(*data.shape[:2], last.shape[-1] * (1 + both))
-            return results, *(state if name == "lstm" else (state,))
-        return func(*args, **keywords)
 
 
 def hidden_tensor(model: torch.nn.Module) -> str:

@@ -186,7 +186,7 @@ hipError_t adaln_modulate(const T* x, const T* branch, const T* gate, const T* s
                            (uintptr_t)scale | (uintptr_t)sum | (uintptr_t)y;
   if (cols % kPack == 0 && places % 16 == 0) {
     by_length<T, kPack, 4>(of);
-  } else if (cols <= 4 * 512) {  // more threads have more on its way
+  } else if (cols <= 4 * 512) {  // of short rows, more threads request more at once
     by_length<T, 1, 4>(of);
   } else {
     by_length<T, 1, 16>(of);

@@ -2,10 +2,11 @@
 //
 // The first pass adds up squares of the gradient, kParts blocks with a part of the sum each. In the
 // second pass every block adds up the parts in the same order, so that equal calls give equal bits,
-// and updates its elements. Blocks go from the end of the vectors to their beginning: the end of
-// the gradient is what the first pass read last, and is still in the cache. A thread moves packs of
-// four elements, 16 bytes in float32, several of them requested before one is used; what is left
-// after the last whole pack is updated one by one. If a pointer is not aligned, all elements are.
+// and updates its elements; there are only as many blocks as run at once, so that all end together.
+// They go from the end of the vectors to their beginning: the end of the gradient is what the first
+// pass read last, and is still in the cache. A thread moves packs of four elements, 16 bytes in
+// float32, several of them requested before one is used; what is left after the last whole pack is
+// updated one by one. If a pointer is not aligned, all elements are.
 #include <hip/hip_bf16.h>
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
@@ -17,7 +18,7 @@ constexpr int kThreads = 256;
 constexpr int kWave = 32;     // lanes that reduce by shuffles, also in waves of 64
 constexpr int kParts = 1024;  // blocks of the first pass: about as many as run at once
 constexpr int kItems = 2;     // packs of a thread of the second pass
-constexpr int64_t kRounds = 16;  // steps of a block of the second pass, where n is large
+constexpr int kResident = 6;     // blocks of the second pass that a processor has at least
 
 __device__ float to_float(float v) { return v; }
 __device__ float to_float(__half v) { return __half2float(v); }
@@ -106,10 +107,10 @@ struct Rates {
 };
 
 template <class T, int kPack>
-__global__ __launch_bounds__(kThreads) void update(
+__global__ __launch_bounds__(kThreads, kResident) void update(
     const T* __restrict__ grad, const float* __restrict__ param, const float* __restrict__ m,
     const float* __restrict__ limit, const double* __restrict__ parts, T* __restrict__ weight,
-    float* __restrict__ param_new, float* __restrict__ m_new, Rates rates, int64_t rounds,
+    float* __restrict__ param_new, float* __restrict__ m_new, Rates rates, int64_t steps,
     int64_t n) {
   const int64_t packs = n / kPack;
   double some = 0.0;
@@ -134,8 +135,8 @@ __global__ __launch_bounds__(kThreads) void update(
     param_new[left] = p;
     m_new[left] = v;
   }
-  for (int64_t round = blockIdx.x * rounds; round < (blockIdx.x + 1) * rounds; ++round) {
-    const int64_t last = packs - 1 - round * (kThreads * kItems) - threadIdx.x;
+  for (int64_t step = blockIdx.x; step < steps; step += gridDim.x) {
+    const int64_t last = packs - 1 - step * (kThreads * kItems) - threadIdx.x;
     Pack<T, kPack> g[kItems];
     Pack<float, kPack> p[kItems], v[kItems];
 #pragma unroll
@@ -168,14 +169,15 @@ void launch(const T* grad, const float* param, const float* m, const float* limi
             float* param_new, float* m_new, Rates rates, int64_t n, double* parts,
             hipStream_t stream) {
   constexpr int kStep = kThreads * kItems;
-  // Blocks that add up the parts once for several steps, but enough of them for the device.
-  const int64_t steps = (n / kPack + kStep - 1) / kStep, share = steps / (2 * kParts);
-  const int64_t rounds = share < 1 ? 1 : share < kRounds ? share : kRounds;
-  const int64_t blocks = (steps + rounds - 1) / rounds;
+  int device = 0, processors = 1;
+  (void)hipGetDevice(&device);
+  (void)hipDeviceGetAttribute(&processors, hipDeviceAttributeMultiprocessorCount, device);
+  const int64_t steps = (n / kPack + kStep - 1) / kStep, most = (int64_t)processors * kResident;
+  const int64_t blocks = steps < most ? steps : most;
   const dim3 grid((unsigned)(blocks < 1 ? 1 : blocks));
   add_squares<T, kPack><<<dim3(kParts), dim3(kThreads), 0, stream>>>(grad, parts, n);
   update<T, kPack><<<grid, dim3(kThreads), 0, stream>>>(grad, param, m, limit, parts, weight,
-                                                        param_new, m_new, rates, rounds, n);
+                                                        param_new, m_new, rates, steps, n);
 }
 
 template <class T>

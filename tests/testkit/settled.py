@@ -73,6 +73,27 @@ PARTS: Mapping[str, Part] = {
             "tests/testkit/runtime.py",
         ),
     ),
+    "fleets": Part(
+        (
+            "tests/cli/test_fleet.py",
+            "tests/cli/test_shared_cache*.py",
+            "tests/cli/test_worker_config.py",
+            "tests/conformance/test_*.py",
+            "tests/kabuild/remote/test_*.py",
+            "tests/kabuild/worker/test_*.py",
+        ),
+        (
+            "kabuild/delegation.py",
+            "kabuild/execution",
+            "kabuild/model",
+            "kabuild/remote",
+            "kabuild/sandbox",
+            "kabuild/sharing.py",
+            "kabuild/store",
+            "kabuild/worker",
+            "tests/testkit",
+        ),
+    ),
     "kernels": Part(
         ("tests/tasks/test_hip_tasks.py",),
         (
@@ -123,6 +144,23 @@ PARTS: Mapping[str, Part] = {
     "models": Part(
         ("tests/cli/test_model*.py", "tests/rules/model/test_*.py"),
         ("rules/model", "kabuild/neural", "kabuild/cli/model*.py", "toolchains/python"),
+    ),
+    "published": Part(
+        (
+            "tests/kabuild/bundle/test_*.py",
+            "tests/kabuild/published/test_*.py",
+            "tests/kabuild/report/test_*.py",
+        ),
+        (
+            "kabuild/bundle",
+            "kabuild/execution",
+            "kabuild/model",
+            "kabuild/published",
+            "kabuild/report",
+            "kabuild/sandbox",
+            "results",
+            "tests/testkit",
+        ),
     ),
     "sanitizer": Part(
         ("tests/cli/test_sanitize.py",),

@@ -78,7 +78,7 @@ PARTS: Mapping[str, Part] = {
             "tests/cli/test_fleet.py",
             "tests/cli/test_shared_cache*.py",
             "tests/cli/test_worker_config.py",
-            "tests/conformance/test_*.py",
+            "tests/conformance/test_s*.py",
             "tests/kabuild/remote/test_*.py",
             "tests/kabuild/worker/test_*.py",
         ),

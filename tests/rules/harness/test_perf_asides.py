@@ -133,6 +133,7 @@ def test_calls_to_which_the_oracle_has_no_answer_are_left_out():
         together=lambda _: 1,
         measured=lambda *_: torch.zeros(1, 2).double(),
         allowed=lambda *_: 1.0,
+        measured_exactly=lambda _: frozenset(),
     )
     asides = Asides(SimpleNamespace(assessor=right), None, 1)
     for defined in (True, False):

@@ -17,7 +17,7 @@ from base.program import CandidateFault  # isort: skip
 from terms.reasons import Reason  # isort: skip
 from base.spec import parse_spec  # isort: skip
 from base.tensors import torch_dtype  # isort: skip
-from truth import comparison, precision, tolerance  # isort: skip
+from truth import comparison, tolerance  # isort: skip
 from truth.assessment import Assessor, Call  # isort: skip
 from truth.oracle import Oracle  # isort: skip
 from truth.proof import Proof  # isort: skip
@@ -160,58 +160,6 @@ def test_what_a_dtype_cannot_hold_is_left_to_a_close_look(dtype, beyond):
     assert math.isnan(float(tolerance.quick_excess(got, exact, dtype, Bound(1e-3, 1e-3))))
 
 
-@pytest.mark.parametrize("dtype", ["i8", "u8", "f8e4m3", "f8e5m2", "f8e4m3fnuz", "f16", "i16"])
-def test_the_most_steps_are_those_of_a_close_look(dtype):
-    """Also where the distance is half a step or just one, below a power of two."""
-    kind = torch_dtype(dtype)
-    bits = torch.arange(256 if DTYPES[dtype].size == 1 else 65536)
-    every = bits.to(torch.uint8 if DTYPES[dtype].size == 1 else torch.int32)
-    every = every.view(kind) if DTYPES[dtype].size == 1 else every.to(torch.int16).view(kind)
-    for far in (1, 2, 3):
-        moved = every.roll(far)
-        pairs = [(every[i : i + 8], moved[i : i + 8]) for i in range(0, 256, 8)]
-        got, exact = (torch.stack(values) for values in zip(*pairs, strict=True))
-        quick = comparison.most_steps(got, exact, dtype)
-        close = torch.stack([comparison.steps(*pair, dtype)[0].max() for pair in pairs])
-        assert quick.dtype == torch.float64
-        assert quick.tolist() == close.tolist()
-        assert (close <= 1).any() == (far == 1)
-
-
-def test_steps_that_single_precision_cannot_tell_apart_are_counted_in_doubles():
-    exact = torch.tensor([[1 << 24, 7], [-(1 << 30), 3]], dtype=torch.int32)
-    got = exact + torch.tensor([[1, 0], [2, -1]], dtype=torch.int32)
-
-    assert comparison.most_steps(got, exact, "i32").tolist() == [1.0, 2.0]
-
-
-def test_eight_bits_take_single_precision(monkeypatch):
-    seen = []
-    plain = comparison.steps
-
-    def steps(*args):
-        seen.append(args[3])
-        return plain(*args)
-
-    monkeypatch.setattr(comparison, "steps", steps)
-    for dtype in ("i8", "f8e4m3", "f16"):
-        values = torch.zeros(1, 4).to(torch_dtype(dtype))
-        comparison.most_steps(values, values, dtype)
-
-    assert seen == [torch.float32, torch.float32, torch.float64]
-
-
-@pytest.mark.parametrize("at", [0, 5, 9])
-def test_every_slice_of_an_output_counts(monkeypatch, at):
-    monkeypatch.setattr(precision, "SLICE", 4)
-    exact = torch.arange(20, dtype=torch.int8).reshape(2, 10)
-    got = exact.clone()
-    got[1, at] += 3
-
-    assert comparison.most_steps(got, exact, "i8").tolist() == [0.0, 3.0]
-    assert comparison.any_different(got, exact).tolist() == [0.0, math.inf]
-
-
 @pytest.mark.parametrize(("how", "off", "right"), [("quantised", 1, True), ("quantised", 2, False)])
 @pytest.mark.parametrize("kind", ["f16", "f8e4m3"])
 def test_a_small_element_beside_large_ones_counts_in_its_own_steps(tmp_path, how, off, right, kind):
@@ -249,15 +197,6 @@ def compared(folder, how, kind, result):
     drawn = oracle.inputs(spec.configs[0], torch.Generator().manual_seed(0))
     call = Call(spec.configs[0], "default", drawn, oracle.expected(spec.configs[0], drawn))
     return assessor, call
-
-
-def test_many_calls_differ_where_one_of_their_elements_does():
-    exact = torch.tensor([[1.0, math.nan], [2.0, 3.0], [4.0, 5.0]]).double()
-    got = torch.tensor([[1.0, math.nan], [2.0, math.nan], [4.5, 5.0]])
-
-    assert comparison.any_different(got, exact).tolist() == [0.0, math.inf, math.inf]
-    found = [float(comparison.different(*one).max()) for one in zip(got, exact, strict=True)]
-    assert found == [0.0, math.inf, math.inf]
 
 
 @pytest.mark.parametrize(

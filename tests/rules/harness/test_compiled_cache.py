@@ -1,0 +1,199 @@
+"""What was compiled of a PyTorch baseline: what is handed on of it, to whom, and what it takes."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="arg-type"
+
+from __future__ import annotations
+
+import base64
+import copy
+import importlib
+import json
+import pickle
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import device_doubles
+import pytest
+from judging_doubles import Doubles, write_spec
+
+from base.program import Program  # isort: skip
+from base.spec import SpecError, parse_spec  # isort: skip
+from baseline import gate  # isort: skip
+from perf.choice import EAGER, Choice, Looks  # isort: skip
+from perf.chooser import Chooser  # isort: skip
+from pyrunner import inside  # isort: skip
+from runners import launcher_process  # isort: skip
+from terms.perf import PerfPolicy  # isort: skip
+from truth import compiled_cache  # isort: skip
+from truth.judge import Judge  # isort: skip
+
+COMPILED, GRAPHS = "max-autotune-no-cudagraphs", "max-autotune"
+FIRST = device_doubles.config("f32 n=1").name
+FOLDER = "compiled"
+
+
+def write(root, files):
+    for place, content in files.items():
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        (root / place).write_bytes(content)
+
+
+def read(root):
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+class Cached(Chooser):
+    """Chooses as said; ``right`` is whether compiling again gives right results."""
+
+    def __init__(self, cache, mode, right):
+        self.looks = {FIRST: Looks({"": [100.0], COMPILED: [50.0]})}
+        self._choice = Choice({FIRST: mode}, {FIRST: {"counted": mode or EAGER}})
+        self._cache, self._right = cache, right
+
+    def choose(self):
+        write(self._cache, {f"{FOLDER}/triton/lost": b"", f"{FOLDER}/inductor/k.best_config": b"4"})
+        return self._choice
+
+    def compile_again(self, choice):
+        assert choice is self._choice
+        assert read(self._cache) == {f"{FOLDER}/inductor/k.best_config": b"4"}
+        write(self._cache, {f"{FOLDER}/triton/won": b"kernel"})
+        return self._right
+
+
+@pytest.mark.parametrize(
+    ("mode", "right", "handed_on"),
+    [
+        (COMPILED, True, ["inductor/k.best_config", "triton/won"]),
+        (COMPILED, False, []),
+        ("", True, []),
+    ],
+)
+def test_what_is_handed_on_was_compiled_again(tmp_path, monkeypatch, mode, right, handed_on):
+    cached = Cached(tmp_path, mode, right)
+    device = SimpleNamespace(
+        demand_memory=lambda: None, chooser=lambda: cached, baseline_cache=str(tmp_path)
+    )
+    monkeypatch.setattr(gate, "DeviceGate", lambda *_: device)
+    value = write_spec(tmp_path / "..", gate="baseline", platform="cuda")
+    value["baseline"] |= {"abi": "torch"}
+
+    verdict = gate.run(parse_spec({**value, "candidate": value["baseline"]}), Doubles({}))
+
+    assert sorted(json.loads(verdict.files["compiled.json"])) == [
+        f"{FOLDER}/{place}" for place in handed_on
+    ]
+
+
+def test_what_was_compiled_is_laid_out_where_it_was(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.mkdir()
+    other.mkdir()
+    files = {
+        f"{FOLDER}/inductor/ab/cab.py": b"kernel",
+        f"{FOLDER}/inductor/fxgraph/x/y/entry": b"\x80graph",
+        f"{FOLDER}/triton/K/kernel.cubin": b"\x7fELF",
+    }
+    left_out = (f"{FOLDER}/inductor/x.lock", "eager/triton/K/k", f"{FOLDER}/other/file")
+    write(one, {**files, **dict.fromkeys(left_out, b"")})
+    (one / FOLDER / "inductor/link").symlink_to("/etc/passwd")
+    (tmp_path / "compiled.json").write_text(json.dumps(compiled_cache.collected(str(one))))
+    compiled_cache.lay_out(tmp_path / "compiled.json", str(other))
+
+    assert read(other) == files
+    for mode in (COMPILED, GRAPHS):
+        assert compiled_cache.folder_of(str(other), mode) == str(other / FOLDER)
+    assert compiled_cache.folder_of("", COMPILED) == ""
+
+
+def test_of_what_was_compiled_only_the_choices_are_kept(tmp_path):
+    choices = {
+        f"{FOLDER}/inductor/ab/cab.best_config": b'{"XBLOCK": 4}',
+        f"{FOLDER}/inductor/cache/5f3a": b'{"mm": {}}',
+        f"{FOLDER}/inductor/ab/cab.kernel_perf": b"0.25",
+    }
+    eager = {"eager/triton/K/k": b"kernel"}
+    compiled = (
+        f"{FOLDER}/inductor/ab/cab.py",
+        f"{FOLDER}/inductor/fxgraph/x/cache/entry",
+        f"{FOLDER}/triton/K/kernel.cubin",
+    )
+    write(tmp_path, {**choices, **eager, **dict.fromkeys(compiled, b"")})
+    (tmp_path / FOLDER / "inductor/link").symlink_to("/nowhere")
+
+    compiled_cache.keep_choices(str(tmp_path))
+
+    assert read(tmp_path) == choices | eager
+    assert not (tmp_path / FOLDER / "inductor/link").is_symlink()
+    assert compiled_cache.collected(str(tmp_path)).keys() == choices.keys()
+
+
+def test_too_much_is_not_handed_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiled_cache, "MOST_BYTES", 5)
+    write(tmp_path, {f"{FOLDER}/triton/k": b"123456"})
+
+    assert compiled_cache.collected(str(tmp_path)) == {}
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["../inductor/a", "m/inductor/../../a", "/m/inductor/a", "m/other/a", "m/inductor", "m//a", ""],
+)
+def test_nothing_is_laid_out_elsewhere(tmp_path, place):
+    (tmp_path / "below").mkdir()
+    (tmp_path / "compiled.json").write_text(json.dumps({place: base64.b64encode(b"x").decode()}))
+
+    with pytest.raises(ValueError, match="not in a compiler's cache"):
+        compiled_cache.lay_out(tmp_path / "compiled.json", str(tmp_path / "below"))
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["compiled.json"]
+
+
+def test_only_the_baseline_s_runners_see_what_was_compiled(tmp_path):
+    place, file = f"{FOLDER}/inductor/ab/cab.py", tmp_path / "compiled.json"
+    file.write_text(json.dumps({place: base64.b64encode(b"kernel").decode()}))
+    value = write_spec(tmp_path, gate="perf", platform="cuda", compiled=str(file))
+    value["baseline"] |= {"abi": "torch"}
+    sides = Judge.assemble(parse_spec(value), None, PerfPolicy())
+
+    cache = sides.baseline.in_mode(COMPILED).cache
+    assert cache == f"{sides.baseline.cache}/{FOLDER}"
+    assert Path(cache, "inductor/ab/cab.py").read_bytes() == b"kernel"
+    assert not list(Path(sides.baseline.in_mode("").cache).iterdir())
+    assert sides.candidate.cache == sides.candidate.in_mode(COMPILED).cache == ""
+
+    file.write_text("[]")
+    with pytest.raises(SpecError, match="what was compiled of the baseline"):
+        Judge.assemble(parse_spec(value), None, PerfPolicy())
+
+
+def test_copies_of_what_inductor_has_tuned_say_so(monkeypatch):
+    """It is asked of an unpickled copy whether a kernel is to be tuned again."""
+    config = importlib.import_module("triton.runtime.autotuner").Config
+    monkeypatch.setattr(config, "__setstate__", config.__setstate__)  # restored after this test
+    inside.keep_tuned()
+    kept = config.__setstate__
+    inside.keep_tuned()
+    assert config.__setstate__ is kept
+    tuned, plain = config({"XBLOCK": 4}, num_warps=2), config({"XBLOCK": 8})
+    tuned.found_by_coordesc = True
+
+    for one in (copy.deepcopy(tuned), pickle.loads(pickle.dumps(tuned))):
+        assert one.found_by_coordesc is True
+        assert (one.kwargs, one.num_warps) == ({"XBLOCK": 4}, 2)
+    assert not hasattr(copy.deepcopy(plain), "found_by_coordesc")
+
+
+@pytest.mark.parametrize("mode", ["", COMPILED])
+def test_compilers_hash_their_files_before_runners_are_forked(monkeypatch, mode):
+    for module, name in launcher_process._KEYS:
+        assert callable(getattr(importlib.import_module(module), name))
+    hashed = []
+    known = SimpleNamespace(key=lambda: hashed.append("hashed"))
+    monkeypatch.setitem(sys.modules, "a_compiler", known)
+    monkeypatch.setattr(launcher_process, "_KEYS", (("a_compiler", "key"), ("none", "key")))
+    monkeypatch.setattr(launcher_process, "_COMPILING", ())
+
+    launcher_process._preload(Program("torch", "reference.py", "f", mode=mode, platform="cuda"))
+
+    assert hashed == ["hashed"] * bool(mode)

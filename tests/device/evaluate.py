@@ -54,6 +54,7 @@ LIMITS = {
     "durations": 200.0,
     "memory": 240.0,
     "baselines": 300.0,
+    "verifying": 200.0,
     "tuner": 300.0,
     "api": 120.0,
     "sanitize": 180.0,
@@ -187,6 +188,17 @@ class Evaluation:
             "choices": baselines.measure(workplace, self._tasks),
             "memory": baselines.held(workplace, self._asked or [TASKS], name),
         }
+
+    def verifying(self, workplace: Workplace) -> Any:
+        """What the judge's own work takes for one call of each task, the longest first."""
+        file = workplace.root / "out" / "verifying.json"
+        file.parent.mkdir(exist_ok=True)
+        platform = PLATFORM.removeprefix("--platform=").partition(":")[0]
+        program, tasks = str(HERE / "verifying.py"), self._asked or [TASKS]
+        ran = workplace.program(sys.executable, program, platform, str(file), *tasks)
+        found = json.loads(file.read_bytes()) if file.exists() else {}
+        broke = {"broke off": f"{ran.code}: {ran.err[-2000:]}"} if ran.code else {}
+        return {**broke, "longest": ran.out.splitlines(), "tasks": found}
 
     def tuner(self, workplace: Workplace) -> Any:
         """The offline agent, on the tasks that declare tunables."""

@@ -4,13 +4,14 @@
 #     tests/device/run_all.sh OUT [STAGE...]
 #
 # Writes OUT/<stage>.json as soon as a stage is done. Stages: machine, build, suite, bundle, replay,
-# side_by_side, cheats, extension, agreement, durations, memory, baselines, tuner, api, sanitize,
-# counters, refusals, roofline, analysis, model, modelled, ordered, originals; each has a limit of its
-# own, so that one that hangs does not cost the others. The repository is copied first, and adopts the
-# compilers of the machine there. Several devices are all used. --task //tasks/... chooses tasks,
-# --seconds is for all stages together.
+# side_by_side, cheats, extension, agreement, durations, memory, baselines, verifying, tuner, api,
+# sanitize, counters, refusals, roofline, analysis, model, modelled, ordered, originals; each has a
+# limit of its own, so that one that hangs does not cost the others. The repository is copied first,
+# and adopts the compilers of the machine there. Several devices are all used. --task //tasks/...
+# chooses tasks, --seconds is for all stages together.
 #
 # suite that is cut off has judged some tasks in full; bundle leaves these as OUT/expert.kab, too.
+# verifying runs no program: it says for which tasks the judge's own work takes long.
 # replay reruns each --bundle FILE, as a rule one of another machine.
 # tuner leaves OUT/tuner.kab, too; it works for 120 s at each task, or for --tuner_seconds.
 # counters and analysis need Nsight Compute. Give analysis what tests/device/counted.py DIR has

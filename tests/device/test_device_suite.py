@@ -74,6 +74,27 @@ def test_every_stage_can_be_run() -> None:
     assert all(callable(getattr(Evaluation, stage)) for stage in LIMITS)
 
 
+def test_what_verifying_takes_is_said_of_each_config_the_longest_first(tmp_path: Path) -> None:
+    out, labels = tmp_path / "out.json", ["//tasks/torch2hip/adamw_8bit", "//tasks/hip2hip/gemm"]
+    program = ROOT / "tests/device/verifying.py"
+
+    ran = subprocess.run(
+        [sys.executable, program, "cpu", out, *labels], capture_output=True, text=True, check=True
+    )
+
+    found = json.loads(out.read_bytes())
+    assert {label.partition(":")[0] for label in found} == set(labels)
+    for configs in found.values():
+        assert len(configs) > 1
+        for costs in configs.values():
+            assert costs.keys() == {"draw", "oracle", "first look", "closer look"}
+            assert all(took > 0 for took in costs.values())
+    lines = [line for line in ran.stdout.splitlines() if " ms " in line]
+    totals = [float(line.split()[0]) for line in lines]
+    assert len(lines) == sum(map(len, found.values()))
+    assert totals == sorted(totals, reverse=True)
+
+
 def test_the_tuner_is_given_the_kernels_with_tunables() -> None:
     found = tasks(ROOT)
 

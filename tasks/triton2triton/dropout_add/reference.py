@@ -15,9 +15,9 @@ def inputs(config, generator):
 
 def reference(x, residual, seed, p, **_):
     """Return y [rows, cols]."""
-    generator = torch.Generator().manual_seed(int(seed))
-    drawn = torch.rand(x.shape, generator=generator, dtype=torch.float64, device="cpu")
-    return {"y": residual + torch.where(drawn.to(x.device) >= p, x / (1.0 - p), 0.0)}
+    generator = torch.Generator(x.device).manual_seed(int(seed))
+    drawn = torch.rand(x.shape, generator=generator, dtype=torch.float64, device=x.device)
+    return {"y": residual + torch.where(drawn >= p, x / (1.0 - p), 0.0)}
 
 
 def cdf(outputs, x, residual, p, **_):

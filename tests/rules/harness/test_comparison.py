@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,10 +14,12 @@ from judging_doubles import SPEC, Doubles, write_spec
 from truth import comparison, precision  # isort: skip
 from correctness import gate as correctness  # isort: skip
 from truth.comparison import Comparison  # isort: skip
-from truth.oracle import TaskFault  # isort: skip
+from truth.assessment import Assessor, Call  # isort: skip
+from truth.oracle import Oracle, TaskFault  # isort: skip
 from base.spec import SpecError, parse_spec  # isort: skip
 from base.tensors import torch_dtype  # isort: skip
 from terms.dtypes import DTYPES  # isort: skip
+from terms.tolerance import bounds  # isort: skip
 
 I64 = torch.int64
 REFERENCE = """
@@ -254,3 +257,35 @@ def test_many_calls_differ_where_one_of_their_elements_does():
     assert comparison.any_different(got, exact).tolist() == [0.0, math.inf, math.inf]
     found = [float(comparison.different(*one).max()) for one in zip(got, exact, strict=True)]
     assert found == [0.0, math.inf, math.inf]
+
+
+@pytest.mark.parametrize(
+    ("how", "got", "right"),
+    [
+        ("sorted", [3, 1, 2], True),
+        ("sorted", [3, 1, 1], False),
+        ("topk_indices(x)", [1, 0, 2], True),
+        ("topk_indices(x)", [1, 1, 2], False),
+    ],
+)
+def test_where_order_does_not_matter_a_first_look_does_not_compare_in_place(
+    tmp_path, how, got, right
+):
+    signature = {**SPEC["signature"], "outputs": [["y", "i64", ["rows", "cols"]]]}
+    value = write_spec(tmp_path, REFERENCE.replace("RESULT", "x"), signature=signature)
+    spec = parse_spec(value)
+    oracle = Oracle(spec.reference, spec.signature)
+    assessor = Assessor(oracle, spec.signature, bounds({}), comparison.read({"y": how}, ("y",)))
+    config = replace(spec.configs[0], dims={"rows": 1, "cols": 3})
+    inputs = {"x": torch.ones(1, 3)}
+    call = Call(
+        config,
+        "default",
+        inputs,
+        {"y": torch.tensor([[1, 2, 3]] if how == "sorted" else [[0, 1, 2]])},
+    )
+
+    measured = assessor.measured([call], [{"y": torch.tensor([got])}])
+
+    assert (float(measured[0, 0]) <= 1.0) is right
+    assert assessor.measured_exactly(call) == {"y"}

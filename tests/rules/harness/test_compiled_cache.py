@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import device_doubles
 import pytest
+import torch
 from judging_doubles import Doubles, write_spec
 
 from base.program import Program  # isort: skip
@@ -197,3 +198,13 @@ def test_compilers_hash_their_files_before_runners_are_forked(monkeypatch, mode)
     launcher_process._preload(Program("torch", "reference.py", "f", mode=mode, platform="cuda"))
 
     assert hashed == ["hashed"] * bool(mode)
+
+
+@pytest.mark.parametrize("mode", ["", COMPILED])
+def test_a_compiled_baseline_keeps_what_was_tuned(monkeypatch, mode):
+    kept = []
+    monkeypatch.setattr(inside, "keep_tuned", lambda: kept.append(mode))
+    monkeypatch.setattr(torch, "compile", lambda entry, **_: entry)
+
+    assert inside._compiled(Program("torch", "reference.py", "f", mode=mode), abs) is abs
+    assert kept == [mode] * bool(mode)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import sys
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from workplace import PLATFORM, Workplace
@@ -23,15 +19,10 @@ def measure(workplace: Workplace, tasks: Sequence[str]) -> dict[str, Any]:
     return {task: _shared(workplace, task) for task in tasks if task.startswith(FAMILY)}
 
 
-def held(workplace: Workplace, tasks: Sequence[str], platform: str) -> Any:
+def held(workplace: Workplace, tasks: Sequence[str]) -> Any:
     """What verifying takes of the memory, by count and by allocator, in a process of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "held.json"
-        program = Path(__file__).with_name("held.py")
-        ran = workplace.program(sys.executable, str(program), platform, str(out), *tasks)
-        if not out.exists():
-            return {"broke off": f"held.py ended with {ran.code}: {ran.err[-2000:]}"}
-        return json.loads(out.read_bytes())
+    found, ran = workplace.script("held.py", tasks)
+    return found or {"broke off": f"held.py ended with {ran.code}: {ran.err[-2000:]}"}
 
 
 def _shared(workplace: Workplace, task: str) -> dict[str, Any]:

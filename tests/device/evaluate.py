@@ -36,7 +36,7 @@ import tuned
 import variant_counts
 from description import describe
 from timing import timing
-from workplace import PLATFORM, ROOT, Ran, Workplace, finish
+from workplace import ROOT, Ran, Workplace, finish
 
 HERE = Path(__file__).parent
 TASKS = "//tasks/..."
@@ -183,21 +183,16 @@ class Evaluation:
 
     def baselines(self, workplace: Workplace) -> Any:
         """What PyTorch is timed as, chosen once; and whether the count of memory holds."""
-        name = PLATFORM.removeprefix("--platform=").partition(":")[0]
         return {
             "choices": baselines.measure(workplace, self._tasks),
-            "memory": baselines.held(workplace, self._asked or [TASKS], name),
+            "memory": baselines.held(workplace, self._asked or [TASKS]),
         }
 
     def verifying(self, workplace: Workplace) -> Any:
         """What the judge's own work takes for one call of each task, the longest first."""
-        file = workplace.root / "out" / "verifying.json"
-        file.parent.mkdir(exist_ok=True)
-        platform = PLATFORM.removeprefix("--platform=").partition(":")[0]
-        program, tasks = str(HERE / "verifying.py"), self._asked or [TASKS]
-        ran = workplace.program(sys.executable, program, platform, str(file), *tasks)
-        found = json.loads(file.read_bytes()) if file.exists() else {}
-        broke = {"broke off": f"{ran.code}: {ran.err[-2000:]}"} if ran.code else {}
+        found, ran = workplace.script("verifying.py", self._asked or [TASKS])
+        why = f"verifying.py ended with {ran.code}: {ran.err[-2000:]}"
+        broke = {"broke off": why} if ran.code else {}
         return {**broke, "longest": ran.out.splitlines(), "tasks": found}
 
     def tuner(self, workplace: Workplace) -> Any:

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -169,6 +170,16 @@ class Workplace:
         )
         left = max(1.0, self.deadline - started)
         return finish(process, started, min(timeout, left))
+
+    def script(self, name: str, tasks: Sequence[str]) -> tuple[Any, Ran]:
+        """What ``NAME PLATFORM OUT.json TASK...`` of this directory wrote, if only in part."""
+        platform = PLATFORM.removeprefix("--platform=").partition(":")[0]
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "out.json"
+            program = str(Path(__file__).with_name(name))
+            ran = self.program(sys.executable, program, platform, str(out), *tasks)
+            found = json.loads(out.read_bytes()) if out.exists() else {}
+        return found, ran
 
     def test(self, *arguments: str, timeout: float = 600.0) -> Ran:
         """``kabuild test`` on the devices of this machine, as JSON."""

@@ -148,7 +148,7 @@ class Judge:
 
 @pytest.mark.parametrize("fault", [RuntimeError, MachineFault, TaskFault])
 def test_what_is_too_large_is_freed_before_its_memory_is_given_back(tmp_path, monkeypatch, fault):
-    """A runner's memory is no part of what PyTorch lends: the next stage would have none."""
+    """Runners get none of what PyTorch keeps in reserve: the next stage could start none."""
     dims = {"rows": [1, 1 << 17], "cols": [1, 1 << 17]}
     spec = parse_spec(write_spec(tmp_path, space={**SPEC["space"], "dims": dims}))
     judge = Judge(monkeypatch, fault)

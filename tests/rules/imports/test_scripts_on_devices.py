@@ -4,15 +4,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
-
-RULES = Path(__file__).parents[3] / "rules"
-sys.path[:0] = [str(RULES / "imports/tools"), str(RULES / "harness/tools")]
-
 from imported import script_tasks
 from imported.script_tasks import Learning, expected
 from imported.scripts import Script

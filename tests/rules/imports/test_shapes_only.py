@@ -4,18 +4,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
-from torch import nn
-from torch.nn import functional, init
-
-sys.path[:0] = [str(Path(__file__).parents[3] / "rules/imports/tools")]
-
 from imported import shapes_only
 from imported.shapes_only import ShapesOnly
+from torch import nn
+from torch.nn import functional, init
 
 LAYERS = {
     "normalised": lambda: (nn.BatchNorm2d(3), (2, 3, 4, 5)),

@@ -4,16 +4,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
-from torch import nn
-
-sys.path[:0] = [str(Path(__file__).parents[3] / "rules/imports/tools")]
-
 from imported.tf32 import Watch, has_dot, takes_single
+from torch import nn
 
 IMAGE = torch.zeros(1, 2, 8, 8)
 ROWS = torch.zeros(3, 4)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import fcntl
 import importlib
 import json
 import pickle
@@ -23,7 +24,7 @@ from base.spec import SpecError, parse_spec  # isort: skip
 from baseline import gate  # isort: skip
 from perf.choice import EAGER, Choice, Looks  # isort: skip
 from perf.chooser import Chooser  # isort: skip
-from pyrunner import inside  # isort: skip
+from pyrunner import compiled  # isort: skip
 from runners import launcher_process  # isort: skip
 from terms.perf import PerfPolicy  # isort: skip
 from truth import compiled_cache  # isort: skip
@@ -172,9 +173,9 @@ def test_copies_of_what_inductor_has_tuned_say_so(monkeypatch):
     """It is asked of an unpickled copy whether a kernel is to be tuned again."""
     config = importlib.import_module("triton.runtime.autotuner").Config
     monkeypatch.setattr(config, "__setstate__", config.__setstate__)  # restored after this test
-    inside.keep_tuned()
+    compiled.keep_tuned()
     kept = config.__setstate__
-    inside.keep_tuned()
+    compiled.keep_tuned()
     assert config.__setstate__ is kept
     tuned, plain = config({"XBLOCK": 4}, num_warps=2), config({"XBLOCK": 8})
     tuned.found_by_coordesc = True
@@ -201,10 +202,36 @@ def test_compilers_hash_their_files_before_runners_are_forked(monkeypatch, mode)
 
 
 @pytest.mark.parametrize("mode", ["", COMPILED])
-def test_a_compiled_baseline_keeps_what_was_tuned(monkeypatch, mode):
-    kept = []
-    monkeypatch.setattr(inside, "keep_tuned", lambda: kept.append(mode))
+def test_a_compiled_baseline_keeps_what_was_tuned_and_measures_variants_alone(monkeypatch, mode):
+    done = []
+    for step in ("keep_tuned", "measure_alone"):
+        monkeypatch.setattr(compiled, step, lambda step=step: done.append(step))
     monkeypatch.setattr(torch, "compile", lambda entry, **_: entry)
 
-    assert inside._compiled(Program("torch", "reference.py", "f", mode=mode), abs) is abs
-    assert kept == [mode] * bool(mode)
+    assert compiled.compiled(Program("torch", "reference.py", "f", mode=mode), abs) is abs
+    assert done == ["keep_tuned", "measure_alone"] * bool(mode)
+
+
+def test_no_two_processes_measure_variants_at_once(monkeypatch, tmp_path):
+    """As two processes do, each holds the file that the lock is on by a descriptor of its own."""
+    benchmarker = importlib.import_module("torch._inductor.runtime.benchmarking").benchmarker
+    cache = tmp_path / "inductor"
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(cache))
+    held = []
+
+    def measure(work, *, rep):
+        with (cache / "turn.lock").open("ab") as other, pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        held.append(rep)
+        return work()
+
+    monkeypatch.setattr(benchmarker, "benchmark_gpu", measure, raising=False)
+    compiled.measure_alone()
+
+    assert benchmarker.benchmark_gpu(lambda: 2.5, rep=3) == 2.5
+    with pytest.raises(ZeroDivisionError):
+        benchmarker.benchmark_gpu(lambda: 1 / 0, rep=4)
+    assert benchmarker.benchmark_gpu(lambda: benchmarker.benchmark_gpu(int, rep=6), rep=5) == 0
+    assert held == [3, 4, 5, 6]
+    with (cache / "turn.lock").open("ab") as other:
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)

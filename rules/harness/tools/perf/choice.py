@@ -15,6 +15,7 @@ from base.spec import Spec, SpecError
 EAGER = "eager"
 COUNTED = ("", "max-autotune-no-cudagraphs")
 RECORDED = ("max-autotune",)  # copies its inputs into its graphs: shown, but never the baseline
+COMPILED = (*filter(None, COUNTED), *RECORDED)
 _SCHEMA = 1
 
 

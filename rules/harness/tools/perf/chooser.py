@@ -8,7 +8,8 @@ from base.program import Config, MachineFault
 from truth.assessment import Assessor
 from truth.oracle import TaskFault
 
-from perf.choice import COUNTED, RECORDED, Choice, Looks
+from perf.choice import COMPILED, COUNTED, Choice, Looks
+from perf.compiling import groups, together
 from perf.gate_turn import Held, inputs
 from perf.gated import GatedMeter
 from perf.pilot import Pilot
@@ -35,58 +36,61 @@ class Chooser:
         The mode with graphs is tried on the first config only. Raises TaskFault if the eager
         baseline fails, and MachineFault if its results are wrong.
         """
-        for mode in (*COUNTED, *RECORDED):
-            left = list(self._configs if mode in COUNTED else self._configs[:1])
-            while left:
-                left = self._try(mode, left)
+        self._look_at_eager()
+        for mode in COMPILED:
+            self._look_at(mode, self._configs if mode in COUNTED else self._configs[:1])
         return Choice.fastest(self._configs, self.looks)
 
     def compile_again(self, choice: Choice) -> bool:
-        """Have a fresh process compile each config in the mode that was chosen for it.
+        """Have fresh processes compile each config in the mode that was chosen for it.
 
         Returns whether all results are right again.
         """
-        for mode in sorted(set(choice.modes.values()) - {""}):
-            configs = [config for config in self._configs if choice.modes[config.name] == mode]
-            self._meter.modes |= choice.modes
-            try:
-                with self._meter.running("baseline", configs[0]) as runner:
-                    for config in configs:
-                        self._meter.prepare("baseline", runner, config, 1)
-                        if self._wrong(runner, config):
-                            return False
-            except TaskFault:
-                return False
+        compiled = [config for config in self._configs if choice.modes[config.name]]
+        self._meter.modes |= choice.modes
+        for group in groups(self._pilot, compiled):
+            with together(self._meter, self._pilot, group) as started:
+                for config in group:
+                    try:
+                        with started.running(config) as runner:
+                            if self._wrong(runner, config):
+                                return False
+                    except TaskFault:
+                        return False
         return True
 
-    def _try(self, mode: str, configs: Sequence[Config]) -> list[Config]:
-        """Time a mode for each config, or record why it is not available; returns the rest."""
-        waiting = list(configs)
+    def _look_at_eager(self) -> None:
+        for config in self._configs:
+            self._meter.modes[config.name] = ""
+        with self._meter.running("baseline", self._configs[0]) as runner:
+            for config in self._configs:
+                if wrong := self._look("", runner, config):
+                    raise MachineFault(f"the baseline gives wrong results here: {wrong}")
+
+    def _look_at(self, mode: str, configs: Sequence[Config]) -> None:
+        """Time a compiled mode for each config, or record why it is not available."""
         for config in configs:
             self._meter.modes[config.name] = mode
-        try:
-            with self._meter.running("baseline", configs[0]) as runner:
-                while waiting:
-                    self._look(mode, runner, waiting[0])
-                    waiting.pop(0)
-        except TaskFault as fault:
-            if not mode:
-                raise
-            if waiting:
-                said = "; ".join(str(fault).splitlines()[:_LINES])
-                self.looks[waiting.pop(0).name].refused[mode] = said
-        return waiting
+        for group in groups(self._pilot, configs):
+            with together(self._meter, self._pilot, group) as started:
+                for config in group:
+                    seen = self.looks[config.name]
+                    try:
+                        with started.running(config) as runner:
+                            if wrong := self._look(mode, runner, config):
+                                seen.refused[mode] = f"gives wrong results: {wrong}"
+                    except TaskFault as fault:
+                        seen.times.pop(mode, None)
+                        seen.refused[mode] = "; ".join(str(fault).splitlines()[:_LINES])
 
-    def _look(self, mode: str, runner: Held, config: Config) -> None:
-        seen = self.looks[config.name]
+    def _look(self, mode: str, runner: Held, config: Config) -> str:
+        """Time a mode in a process; how its results are wrong instead, if they are."""
         first = self._pilot.look("baseline", runner, config)
         if wrong := self._wrong(runner, config):
-            if not mode:
-                raise MachineFault(f"the baseline gives wrong results here: {wrong}")
-            seen.refused[mode] = f"gives wrong results: {wrong}"
-            return
+            return wrong
         more = [self._pilot.again("baseline", runner, config, first) for _ in range(LOOKS - 1)]
-        seen.times[mode] = [plan.call_ns for plan in (first, *more)]
+        self.looks[config.name].times[mode] = [plan.call_ns for plan in (first, *more)]
+        return ""
 
     def _wrong(self, runner: Held, config: Config) -> str:
         """Describe the error of a call on new inputs; empty if it is correct."""

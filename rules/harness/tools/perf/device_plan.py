@@ -101,6 +101,12 @@ class Wishes:
         )
         return max(1, min(math.ceil(wanted), int(most)))
 
+    def fit(self, slots: Mapping[str, int]) -> bool:
+        """Whether there is memory for all these configs at once, with so many slots each."""
+        return sum(self.needs[name].bytes(count) for name, count in slots.items()) <= (
+            self.tensor_bytes
+        )
+
 
 def fitting(wanted: int, fits: Callable[[int], bool]) -> int:
     """The largest number of slots that fits the queue, found by halving ``wanted``.

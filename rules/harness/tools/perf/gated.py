@@ -138,7 +138,7 @@ class GatedMeter:
     @contextmanager
     def running(self, side: SideName, config: Config) -> Iterator[Held]:
         """A fresh runner of a side, in the mode for ``config``, that ends with the block."""
-        program = self._side(side, config)
+        program = self.side(side, config)
         try:
             with ExitStack() as stack:
                 with self.phases.of("start"):
@@ -153,7 +153,8 @@ class GatedMeter:
         finally:
             session.give_back()
 
-    def _side(self, side: SideName, config: Config) -> Side:
+    def side(self, side: SideName, config: Config) -> Side:
+        """The program of a side, the baseline's in the mode for ``config``."""
         if side == "candidate":
             return self._judge.candidate
         mode = self.modes.get(config.name, "")

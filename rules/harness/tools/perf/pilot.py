@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from base.program import Config, Signature
 
 from perf.device_plan import PILOT_SLOTS, Wishes, fitting
@@ -21,11 +23,19 @@ class Pilot:
 
     def look(self, side: SideName, runner: Held, config: Config) -> SidePlan:
         """Run a batch of a few calls."""
-        slots = min(PILOT_SLOTS, self._wishes.slots(self._signature, config, 1.0))
+        slots = self.first_slots(config)
         self._meter.prepare(side, runner, config, slots)
         self._meter.calibrate_first(side, runner, config)
         sample = self._first(side, runner, config, slots)
         return SidePlan(sample.per_call_ns, sample.slots, sample.clock)
+
+    def first_slots(self, config: Config) -> int:
+        """The slots that ``look`` has a config loaded for."""
+        return min(PILOT_SLOTS, self._wishes.slots(self._signature, config, 1.0))
+
+    def fit_together(self, configs: Sequence[Config]) -> bool:
+        """Whether the device's memory has room for first looks at all of these at once."""
+        return self._wishes.fit({config.name: self.first_slots(config) for config in configs})
 
     def again(self, side: SideName, runner: Held, config: Config, seen: SidePlan) -> SidePlan:
         """Run another such batch in the same runner, with the config already loaded."""

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import gc
 import importlib
-from collections.abc import Callable
 from typing import Any
 
-import torch
 from base.program import Program
 from runners import confinement
 
 from pyrunner.calls import Calls, Ground
+from pyrunner.compiled import compiled
 from pyrunner.module import Entry, load_entry
-
-_TUNED = "found_by_coordesc"
-_WITHOUT_GRAPHS = ("default", "max-autotune-no-cudagraphs")
 
 
 class Inside:
@@ -35,7 +31,7 @@ class Inside:
             tree = importlib.import_module("pyrunner_call.call_tree")
             self._functions = tree.Functions.load(self._program, path)
         else:
-            self._entry = _compiled(self._program, load_entry(self._program, path))
+            self._entry = compiled(self._program, load_entry(self._program, path))
         gc.freeze()  # later collections then scan only what the calls have created
 
     def load(self, fds: list[int]) -> None:
@@ -77,44 +73,3 @@ class Inside:
         """Copy the results of the last batch's calls into the outputs of their slots."""
         assert self._calls is not None
         self._calls.collect()
-
-
-def _compiled(program: Program, entry: Entry) -> Entry:
-    """The entry, compiled by ``torch.compile`` if the program names one of its modes."""
-    if not program.mode:
-        return entry
-    keep_tuned()
-    compiled: Entry = torch.compile(entry, mode=program.mode, dynamic=False)
-    return compiled if program.mode in _WITHOUT_GRAPHS else _copied(compiled)
-
-
-def keep_tuned() -> None:
-    """Have copies of Triton's configs say, too, that Inductor has tuned them.
-
-    Triton's own copies lose that. What Inductor takes from its cache is a copy, and each process
-    would tune it again, for seconds, to other variants than the last one.
-    """
-    config = importlib.import_module("triton.runtime.autotuner").Config
-    plain = getattr(config, "__setstate__", None)
-    if plain is None or hasattr(plain, _TUNED):
-        return
-
-    def restore(self: Any, state: dict[str, Any]) -> None:
-        plain(self, state)
-        if _TUNED in state:
-            setattr(self, _TUNED, state[_TUNED])
-
-    setattr(restore, _TUNED, True)
-    config.__setstate__ = restore
-
-
-def _copied(compiled: Entry) -> Entry:
-    """The entry with copied results: each run of a compiled graph overwrites the last results."""
-
-    begin: Callable[[], None] = torch.compiler.cudagraph_mark_step_begin
-
-    def call(**arguments: Any) -> Any:
-        begin()
-        return {name: result.clone() for name, result in compiled(**arguments).items()}
-
-    return call

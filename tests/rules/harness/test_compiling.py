@@ -1,0 +1,179 @@
+"""A PyTorch baseline's configs, compiled by processes that run at once."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="arg-type,attr-defined"
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import device_doubles
+import pytest
+
+from base.program import CandidateFault, MachineFault, Program  # isort: skip
+from gpu import session  # isort: skip
+from perf import compiling  # isort: skip
+from perf.device_plan import Need, Wishes  # isort: skip
+from perf.phases import Phases  # isort: skip
+from perf.pilot import Pilot  # isort: skip
+from terms.reasons import Reason  # isort: skip
+from truth.oracle import TaskFault  # isort: skip
+
+CONFIGS = [device_doubles.config(f"f32 n={n}") for n in (1, 2, 3)]
+FIRST, SECOND, THIRD = (config.name for config in CONFIGS)
+PILOT = SimpleNamespace(first_slots=lambda _: 4, fit_together=lambda _: True)
+PATIENCE = 60.0
+
+
+class Machine:
+    """Processes, of which ``faults`` says by config how one fails when it compiles."""
+
+    def __init__(self, faults=None, at_once=1):
+        self.alive = set()
+        self.most = 0
+        self.ended = []
+        self.phases = Phases()
+        self._faults = faults or {}
+        self._all_there = threading.Barrier(at_once)
+
+    def side(self, side, config):
+        assert side == "baseline"
+        return SimpleNamespace(program=Program("torch", "reference.py", "f"), running=self._running)
+
+    def draw(self, number, config, batch, size):
+        return [SimpleNamespace(inputs={"x": config.name})] * size
+
+    @contextmanager
+    def _running(self):
+        runner = Runner(self._compile)
+        try:
+            yield runner
+            self.ended.append((runner.name, "asked"))
+        except BaseException:
+            self.ended.append((runner.name, "killed"))
+            raise
+        finally:
+            self.alive.discard(runner.name)
+
+    def _compile(self, runner):
+        self.alive.add(runner.name)
+        self._all_there.wait(PATIENCE)  # all of them compile at once, or none gets on
+        self.most = max(self.most, len(self.alive))
+        if fault := self._faults.get(runner.name):
+            raise fault
+
+
+class Runner:
+    def __init__(self, work):
+        self.name = ""
+        self._work = work
+
+    def load(self, config, slots):
+        self.name, self.slots = config.name, slots
+
+    def batch(self, calls):
+        assert calls == [{"x": self.name}]
+        self._work(self)
+
+
+@pytest.fixture(autouse=True)
+def there(monkeypatch):
+    """The threads that were told to make their tensors on the device."""
+    told = []
+    monkeypatch.setattr(session, "compute_there", lambda: told.append(threading.get_ident()))
+    monkeypatch.setattr(session, "give_back", lambda: None)
+    return told
+
+
+def test_all_compile_at_once_and_each_ends_with_its_own_turn(there):
+    machine = Machine(at_once=3)
+    with compiling.together(machine, PILOT, CONFIGS) as made:
+        assert machine.alive == {FIRST, SECOND, THIRD}
+        for config in CONFIGS:
+            with made.running(config) as runner:
+                assert (runner.name, runner.slots) == (config.name, 4)
+            assert config.name not in machine.alive
+
+    assert machine.most == 3
+    assert machine.ended == [(name, "asked") for name in (FIRST, SECOND, THIRD)]
+    assert len(set(there)) == 3
+    assert threading.get_ident() not in there
+    assert machine.phases.seconds.keys() == {"first_calls"}
+
+
+def test_one_that_fails_fails_in_its_turn_alone():
+    fault = CandidateFault(Reason.EXCEPTION, "the candidate cannot be compiled")
+    machine = Machine({SECOND: fault}, at_once=3)
+    with compiling.together(machine, PILOT, CONFIGS) as made:
+        with made.running(CONFIGS[0]):
+            pass
+        with (
+            pytest.raises(TaskFault, match="baseline fails when timed: EXCEPTION: it cannot"),
+            made.running(CONFIGS[1]),
+        ):
+            raise AssertionError("it has no runner")
+        with pytest.raises(TaskFault, match="timed: EXCEPTION: it broke"), made.running(CONFIGS[2]):
+            raise CandidateFault(Reason.EXCEPTION, "the candidate broke")
+
+    assert machine.ended == [(SECOND, "killed"), (FIRST, "asked"), (THIRD, "killed")]
+
+
+def test_no_process_outlives_the_machine_s_fault():
+    machine = Machine({SECOND: MachineFault("the device is lost")}, at_once=3)
+    with (
+        pytest.raises(MachineFault, match="the device is lost"),
+        compiling.together(machine, PILOT, CONFIGS),
+    ):
+        raise AssertionError("nothing may be timed")
+
+    assert not machine.alive
+    assert sorted(machine.ended) == [(name, "killed") for name in (FIRST, SECOND, THIRD)]
+
+
+def test_what_has_had_no_turn_is_killed_when_the_block_fails():
+    machine = Machine(at_once=2)
+
+    def work():
+        with compiling.together(machine, PILOT, CONFIGS[:2]) as made:
+            with made.running(CONFIGS[0]):
+                pass
+            raise MachineFault("later")
+
+    with pytest.raises(MachineFault, match="later"):
+        work()
+
+    assert machine.ended == [(FIRST, "asked"), (SECOND, "killed")]
+
+
+@pytest.mark.parametrize(
+    ("processors", "rooms", "sizes"),
+    [(1, 9, [1, 1, 1]), (4, 9, [2, 1]), (32, 9, [3]), (32, 2, [2, 1]), (32, 0, [1, 1, 1])],
+)
+def test_groups_have_room_on_processors_and_in_memory(monkeypatch, processors, rooms, sizes):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)))
+    pilot = SimpleNamespace(fit_together=lambda configs: len(configs) <= rooms)
+
+    made = compiling.groups(pilot, CONFIGS)
+    assert [len(group) for group in made] == sizes
+    assert [config for group in made for config in group] == CONFIGS
+    assert compiling.groups(pilot, []) == []
+
+
+def test_no_more_compile_at_once_than_is_of_use(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(99)))
+    configs = [device_doubles.config(str(n)) for n in range(compiling.MOST + 1)]
+
+    assert [len(group) for group in compiling.groups(PILOT, configs)] == [compiling.MOST, 1]
+
+
+def test_first_looks_fit_together_while_their_needs_do():
+    needs = {FIRST: Need(10, 3, 20), SECOND: Need(20, 2, 30)}
+    room = sum(need.bytes(8) for need in needs.values())
+    for left, fits in ((room, True), (room - 1, False)):
+        wishes = Wishes(1e6, 0, 64, left, needs)
+        pilot = Pilot(None, device_doubles.SIGNATURE, wishes)
+        assert [pilot.first_slots(config) for config in CONFIGS[:2]] == [8, 8]
+        assert pilot.fit_together(CONFIGS[:2]) is fits
+        assert pilot.fit_together(CONFIGS[:1])

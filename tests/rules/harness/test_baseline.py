@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import device_doubles
@@ -20,11 +22,12 @@ from base.spec import SpecError, parse_spec  # isort: skip
 from baseline import gate  # isort: skip
 from gpu import session  # isort: skip
 from perf.choice import EAGER, Choice, Looks  # isort: skip
-from perf.chooser import Chooser  # isort: skip
+from perf.chooser import TUNINGS, Chooser  # isort: skip
 from perf.gate_samples import SidePlan  # isort: skip
 from perf.phases import Phases  # isort: skip
 from terms.perf import PerfPolicy  # isort: skip
 from terms.reasons import Reason  # isort: skip
+from truth import compiled_cache  # isort: skip
 from truth.oracle import TaskFault  # isort: skip
 
 COMPILED, GRAPHS = "max-autotune-no-cudagraphs", "max-autotune"
@@ -79,36 +82,53 @@ def test_a_baseline_that_fails_is_the_task_s_fault(tmp_path):
 
 
 class Meter:
-    """Runners of modes, of which some fail and some are wrong."""
+    """The baseline's processes, of which some fail and some are wrong.
 
-    def __init__(self, failing=(), incorrect=()):
-        self.modes = {}
+    ``tuned`` says by config how many ns the calls of each tuning take; by default one that is
+    better than eager for the first config only.
+    """
+
+    program = Program("torch", "reference.py", "f")
+
+    def __init__(self, folder, failing=(), incorrect=(), tuned=None):
+        self.cache = str(folder)
         self.opened = []
         self.phases = Phases()
         self._failing, self._incorrect = failing, incorrect
+        self._tuned = tuned or {FIRST: [40.0] * TUNINGS, SECOND: [150.0] * TUNINGS}
+        self._calls = {}
 
-    def side(self, side, config):
-        assert side == "baseline"
-        mode = self.modes[config.name]
-        program = Program("torch", "reference.py", "f", mode=mode)
-        return SimpleNamespace(program=program, running=lambda: self._running(mode))
+    def in_mode(self, mode):
+        return self._side(mode, f"{self.cache}/compiled")
+
+    def tuning(self, mode, name):
+        return self._side(mode, compiled_cache.tuning_folder(self.cache, name), name)
+
+    def _side(self, mode, cache, name=""):
+        running = partial(self._running, mode, name)
+        return SimpleNamespace(program=self.program, cache=cache, running=running)
 
     @contextmanager
-    def _running(self, mode):
-        loaded: list[str] = []
+    def _running(self, mode, name):
+        runner = SimpleNamespace(loaded="", mode=mode, name=name)
+
+        def load(config, slots):
+            runner.loaded = config.name
+            self.opened.append((mode, config.name))
 
         def batch(calls):
-            self.opened.append((mode, *loaded))
-            if (mode, *loaded) in self._failing:
+            if (mode, runner.loaded) in self._failing:
                 raise CandidateFault(Reason.EXCEPTION, "cannot be compiled")
             return SimpleNamespace(outputs=[mode] * len(calls))
 
-        yield SimpleNamespace(batch=batch, load=lambda config, slots: loaded.append(config.name))
+        runner.load, runner.batch = load, batch
+        yield runner
 
     @contextmanager
     def running(self, side, config):
-        self.opened.append(self.modes[config.name])
-        yield SimpleNamespace(batch=lambda _: SimpleNamespace(outputs=[""]))
+        with self._running("", "") as runner:
+            self.opened.append(("", ""))
+            yield runner
 
     def draw(self, number, config, batch, size):
         return [SimpleNamespace(inputs={}, config=config)]
@@ -123,9 +143,9 @@ class Meter:
         return True
 
     def look(self, side, runner, config, seen=None):
-        mode = self.modes[config.name]
-        times = {FIRST: {"": 100.0, COMPILED: 40.0}, SECOND: {"": 100.0, COMPILED: 150.0}}
-        return SidePlan(times[config.name].get(mode, 10.0), 8, "gate")
+        number = int((runner.name or "0").partition("-")[0])
+        by_mode = {"": 100.0, COMPILED: self._tuned[config.name][number]}
+        return SidePlan(by_mode.get(runner.mode, 10.0), 8, "gate")
 
     again = look
 
@@ -136,48 +156,91 @@ def no_device(monkeypatch):
         monkeypatch.setattr(session, name, lambda: None)
 
 
+def chooser_of(meter):
+    return Chooser(meter, meter, meter, meter, CONFIGS)
+
+
 def choose(meter):
-    return Chooser(meter, meter, meter, CONFIGS).choose()
+    chooser = chooser_of(meter)
+    chooser.choose()
+    chooser.record()
+    return chooser.choice
 
 
-def test_the_fastest_mode_of_each_config_counts():
-    meter = Meter()
+def test_the_fastest_mode_of_each_config_counts(tmp_path):
+    meter = Meter(tmp_path)
     choice = choose(meter)
 
     assert choice.modes == {FIRST: COMPILED, SECOND: ""}
-    assert choice.evidence[FIRST] == {EAGER: 100, COMPILED: 40, GRAPHS: 10, "counted": COMPILED}
-    assert choice.evidence[SECOND] == {EAGER: 100, COMPILED: 150, "counted": EAGER}
-    assert meter.opened[0] == ""
-    made = {(COMPILED, FIRST), (COMPILED, SECOND), (GRAPHS, FIRST)}
-    assert made < set(meter.opened)
+    first, second = choice.evidence[FIRST], choice.evidence[SECOND]
+    assert first == {
+        EAGER: 100,
+        COMPILED: 40,
+        GRAPHS: 10,
+        "counted": COMPILED,
+        "tunings": [40] * TUNINGS,
+    }
+    assert second == {EAGER: 100, COMPILED: 150, "counted": EAGER, "tunings": [150] * TUNINGS}
+    tuned = [(COMPILED, FIRST), (COMPILED, SECOND)] * TUNINGS
+    assert sorted(meter.opened) == sorted([("", ""), *tuned, (GRAPHS, FIRST)])
 
 
-def test_a_mode_that_fails_or_is_wrong_does_not_count_and_says_why():
-    failing = choose(Meter(failing=[(COMPILED, FIRST)]))
+def test_of_several_tunings_the_fastest_counts_and_is_kept(tmp_path):
+    meter = Meter(tmp_path, tuned={FIRST: [60.0, 30.0, 50.0], SECOND: [20.0, 90.0, 90.0]})
+    for number in range(TUNINGS):
+        for place in (0, 1):
+            folder = compiled_cache.tuning_folder(str(tmp_path), f"{number}-{place}")
+            kept = Path(folder, "inductor/ab", f"{place}.best_config")
+            kept.parent.mkdir()
+            kept.write_text(str(number))
+    choice = choose(meter)
+
+    assert choice.evidence[FIRST][COMPILED] == 30
+    assert choice.evidence[SECOND]["tunings"] == [20, 90, 90]
+    found = (tmp_path / "compiled/inductor/ab").iterdir()
+    assert {path.name: path.read_text() for path in found} == {
+        "0.best_config": "1",
+        "1.best_config": "0",
+    }
+
+
+def test_a_mode_that_fails_or_is_wrong_does_not_count_and_says_why(tmp_path):
+    failing = choose(Meter(tmp_path, failing=[(COMPILED, FIRST)]))
     assert failing.modes == {FIRST: "", SECOND: ""}
     assert "cannot be compiled" in failing.evidence[FIRST][COMPILED]
+    assert "tunings" not in failing.evidence[FIRST]
     assert failing.evidence[SECOND][COMPILED] == 150
 
-    off = choose(Meter(incorrect=[COMPILED]))
+    off = choose(Meter(tmp_path, incorrect=[COMPILED]))
     assert off.modes[FIRST] == ""
-    assert off.evidence[FIRST][COMPILED] == "gives wrong results: far off"
+    assert off.evidence[FIRST][COMPILED] == "gives wrong results here: far off"
 
 
-def test_each_config_is_compiled_again_in_its_mode_by_a_fresh_process():
-    meter = Meter()
-    chooser = Chooser(meter, meter, meter, CONFIGS)
+def test_one_tuning_that_fails_leaves_the_others():
+    looks = Looks()
+    looks.note(COMPILED, "it broke", "a")
+    looks.note(COMPILED, [5.0, 4.0, 9.0], "b")
+    looks.note(COMPILED, "it broke again", "c")
+
+    assert (looks.times, looks.refused) == ({COMPILED: [5.0, 4.0, 9.0]}, {})
+    assert (looks.tunings, looks.fastest) == ([5.0], "b")
+
+
+def test_each_config_is_compiled_again_in_its_mode_by_a_fresh_process(tmp_path):
+    meter = Meter(tmp_path)
+    chooser = chooser_of(meter)
     choice = chooser.choose()
     meter.opened.clear()
 
     assert chooser.compile_again(choice)
-    assert set(meter.opened) == {(COMPILED, FIRST)}
-    for other in (Meter(failing=[(COMPILED, FIRST)]), Meter(incorrect=[COMPILED])):
-        assert not Chooser(other, other, other, CONFIGS).compile_again(choice)
+    assert meter.opened == [(COMPILED, FIRST)]
+    for changes in ({"failing": [(COMPILED, FIRST)]}, {"incorrect": [COMPILED]}):
+        assert not chooser_of(Meter(tmp_path, **changes)).compile_again(choice)
 
 
-def test_what_is_wrong_as_it_is_is_no_baseline():
+def test_what_is_wrong_as_it_is_is_no_baseline(tmp_path):
     with pytest.raises(MachineFault, match="the baseline gives wrong results here: far off"):
-        choose(Meter(incorrect=[""]))
+        choose(Meter(tmp_path, incorrect=[""]))
 
 
 def test_a_gain_has_the_bounds_that_a_replay_is_compared_by():
@@ -190,7 +253,7 @@ def test_a_gain_has_the_bounds_that_a_replay_is_compared_by():
 
 def test_a_gate_that_knows_the_choice_looks_at_nothing(tmp_path, monkeypatch):
     file = tmp_path / "baseline.json"
-    file.write_text(json.dumps(choose(Meter()).to_json()))
+    file.write_text(json.dumps(choose(Meter(tmp_path)).to_json()))
     meter = device_doubles.Meter(lambda *_: [1e5, 1e5])
     names = (FIRST, SECOND)
     device_doubles.timed(

@@ -54,14 +54,23 @@ class Cached(Chooser):
         self._cache, self._right = cache, right
 
     def choose(self):
-        write(self._cache, {f"{FOLDER}/triton/lost": b"", f"{FOLDER}/inductor/k.best_config": b"4"})
+        tuning = compiled_cache.tuning_folder(str(self._cache), "0-0")
+        write(Path(tuning), {"triton/lost": b"", "inductor/k.best_config": b"4"})
+        compiled_cache.take_choices(str(self._cache), [tuning])
+        return self._choice
+
+    @property
+    def choice(self):
         return self._choice
 
     def compile_again(self, choice):
         assert choice is self._choice
-        assert read(self._cache) == {f"{FOLDER}/inductor/k.best_config": b"4"}
         write(self._cache, {f"{FOLDER}/triton/won": b"kernel"})
         return self._right
+
+    def record(self):
+        """What is compiled for the modes that are only shown is not handed on."""
+        write(self._cache, {f"{FOLDER}/triton/shown": b"kernel"})
 
 
 @pytest.mark.parametrize(
@@ -109,26 +118,42 @@ def test_what_was_compiled_is_laid_out_where_it_was(tmp_path):
     assert compiled_cache.folder_of("", COMPILED) == ""
 
 
-def test_of_what_was_compiled_only_the_choices_are_kept(tmp_path):
+def test_of_what_was_tuned_only_the_choices_of_the_fastest_are_taken(tmp_path):
     choices = {
-        f"{FOLDER}/inductor/ab/cab.best_config": b'{"XBLOCK": 4}',
-        f"{FOLDER}/inductor/cache/5f3a": b'{"mm": {}}',
-        f"{FOLDER}/inductor/ab/cab.kernel_perf": b"0.25",
+        "inductor/ab/cab.best_config": b'{"XBLOCK": 4}',
+        "inductor/cache/5f3a": b'{"mm": {}}',
+        "inductor/ab/cab.kernel_perf": b"0.25",
     }
-    eager = {"eager/triton/K/k": b"kernel"}
     compiled = (
-        f"{FOLDER}/inductor/ab/cab.py",
-        f"{FOLDER}/inductor/fxgraph/x/cache/entry",
-        f"{FOLDER}/triton/K/kernel.cubin",
+        "inductor/ab/cab.py",
+        "inductor/fxgraph/x/cache/entry",
+        "triton/K/kernel.cubin",
     )
-    write(tmp_path, {**choices, **eager, **dict.fromkeys(compiled, b"")})
-    (tmp_path / FOLDER / "inductor/link").symlink_to("/nowhere")
+    fastest, other = (compiled_cache.tuning_folder(str(tmp_path), name) for name in "ab")
+    write(Path(fastest), {**choices, **dict.fromkeys(compiled, b"")})
+    write(Path(other), {"inductor/ab/cab.best_config": b'{"XBLOCK": 8}'})
+    (Path(fastest) / "inductor/link.best_config").symlink_to("/etc/passwd")
 
-    compiled_cache.keep_choices(str(tmp_path))
+    compiled_cache.take_choices(str(tmp_path), [fastest])
 
-    assert read(tmp_path) == choices | eager
-    assert not (tmp_path / FOLDER / "inductor/link").is_symlink()
-    assert compiled_cache.collected(str(tmp_path)).keys() == choices.keys()
+    there = tmp_path / FOLDER
+    assert read(there) == choices
+    assert compiled_cache.collected(str(tmp_path)).keys() == {f"{FOLDER}/{p}" for p in choices}
+    compiled_cache.take_choices(str(tmp_path), [])
+    assert read(there) == choices
+
+
+def test_tunings_know_nothing_of_each_other_but_whose_turn_it_is(tmp_path):
+    first, second = (Path(compiled_cache.tuning_folder(str(tmp_path), name)) for name in "ab")
+    assert first != second
+    locks = [folder / "inductor" / compiled_cache.TURN for folder in (first, second)]
+    with locks[0].open("ab") as one, locks[1].open("ab") as other:
+        fcntl.flock(one, fcntl.LOCK_EX)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert compiled_cache.TURN == compiled._TURN
+    assert compiled_cache.tuning_folder(str(tmp_path), "a") == str(first)
+    assert compiled_cache.tuning_folder("", "a") == ""
 
 
 def test_too_much_is_not_handed_on(tmp_path, monkeypatch):

@@ -15,6 +15,8 @@ import pytest
 from base.program import CandidateFault, MachineFault, Program  # isort: skip
 from gpu import session  # isort: skip
 from perf import compiling  # isort: skip
+from perf.compiling import Trial  # isort: skip
+from perf.device_budget import GIB  # isort: skip
 from perf.device_plan import Need, Wishes  # isort: skip
 from perf.phases import Phases  # isort: skip
 from perf.pilot import Pilot  # isort: skip
@@ -38,9 +40,10 @@ class Machine:
         self._faults = faults or {}
         self._all_there = threading.Barrier(at_once)
 
-    def side(self, side, config):
-        assert side == "baseline"
-        return SimpleNamespace(program=Program("torch", "reference.py", "f"), running=self._running)
+    def trials(self, configs):
+        program = Program("torch", "reference.py", "f")
+        side = SimpleNamespace(program=program, running=self._running)
+        return [Trial(config, side) for config in configs]
 
     def draw(self, number, config, batch, size):
         return [SimpleNamespace(inputs={"x": config.name})] * size
@@ -89,10 +92,10 @@ def there(monkeypatch):
 
 def test_all_compile_at_once_and_each_ends_with_its_own_turn(there):
     machine = Machine(at_once=3)
-    with compiling.together(machine, PILOT, CONFIGS) as made:
+    with compiling.together(machine, PILOT, machine.trials(CONFIGS)) as made:
         assert machine.alive == {FIRST, SECOND, THIRD}
-        for config in CONFIGS:
-            with made.running(config) as runner:
+        for config, one in zip(CONFIGS, made, strict=True):
+            with one.running() as runner:
                 assert (runner.name, runner.slots) == (config.name, 4)
             assert config.name not in machine.alive
 
@@ -103,18 +106,27 @@ def test_all_compile_at_once_and_each_ends_with_its_own_turn(there):
     assert machine.phases.seconds.keys() == {"first_calls"}
 
 
+def test_one_config_may_have_several_processes():
+    machine = Machine(at_once=3)
+    with compiling.together(machine, PILOT, machine.trials(CONFIGS[:1] * 3)) as made:
+        for one in made:
+            with one.running() as runner:
+                assert runner.name == FIRST
+    assert machine.ended == [(FIRST, "asked")] * 3
+
+
 def test_one_that_fails_fails_in_its_turn_alone():
     fault = CandidateFault(Reason.EXCEPTION, "the candidate cannot be compiled")
     machine = Machine({SECOND: fault}, at_once=3)
-    with compiling.together(machine, PILOT, CONFIGS) as made:
-        with made.running(CONFIGS[0]):
+    with compiling.together(machine, PILOT, machine.trials(CONFIGS)) as (first, second, third):
+        with first.running():
             pass
         with (
             pytest.raises(TaskFault, match="baseline fails when timed: EXCEPTION: it cannot"),
-            made.running(CONFIGS[1]),
+            second.running(),
         ):
             raise AssertionError("it has no runner")
-        with pytest.raises(TaskFault, match="timed: EXCEPTION: it broke"), made.running(CONFIGS[2]):
+        with pytest.raises(TaskFault, match="timed: EXCEPTION: it broke"), third.running():
             raise CandidateFault(Reason.EXCEPTION, "the candidate broke")
 
     assert machine.ended == [(SECOND, "killed"), (FIRST, "asked"), (THIRD, "killed")]
@@ -124,7 +136,7 @@ def test_no_process_outlives_the_machine_s_fault():
     machine = Machine({SECOND: MachineFault("the device is lost")}, at_once=3)
     with (
         pytest.raises(MachineFault, match="the device is lost"),
-        compiling.together(machine, PILOT, CONFIGS),
+        compiling.together(machine, PILOT, machine.trials(CONFIGS)),
     ):
         raise AssertionError("nothing may be timed")
 
@@ -136,41 +148,42 @@ def test_what_has_had_no_turn_is_killed_when_the_block_fails():
     machine = Machine(at_once=2)
 
     def work():
-        with compiling.together(machine, PILOT, CONFIGS[:2]) as made:
-            with made.running(CONFIGS[0]):
+        with compiling.together(machine, PILOT, machine.trials(CONFIGS[:2])) as made:
+            with made[0].running():
                 pass
             raise MachineFault("later")
 
     with pytest.raises(MachineFault, match="later"):
         work()
-
     assert machine.ended == [(FIRST, "asked"), (SECOND, "killed")]
 
 
 @pytest.mark.parametrize(
     ("processors", "rooms", "sizes"),
-    [(1, 9, [1, 1, 1]), (4, 9, [2, 1]), (32, 9, [3]), (32, 2, [2, 1]), (32, 0, [1, 1, 1])],
+    [(1, 9, [1, 1, 1]), (2, 9, [2, 1]), (32, 9, [3]), (32, 2, [2, 1]), (32, 0, [1, 1, 1])],
 )
 def test_groups_have_room_on_processors_and_in_memory(monkeypatch, processors, rooms, sizes):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)))
     pilot = SimpleNamespace(fit_together=lambda configs: len(configs) <= rooms)
+    trials = [Trial(config, None) for config in CONFIGS]
 
-    made = compiling.groups(pilot, CONFIGS)
+    made = compiling.groups(pilot, trials)
     assert [len(group) for group in made] == sizes
-    assert [config for group in made for config in group] == CONFIGS
+    assert [trial for group in made for trial in group] == trials
     assert compiling.groups(pilot, []) == []
 
 
 def test_no_more_compile_at_once_than_is_of_use(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(99)))
-    configs = [device_doubles.config(str(n)) for n in range(compiling.MOST + 1)]
+    trials = [Trial(CONFIGS[0], None)] * (compiling.MOST + 1)
 
-    assert [len(group) for group in compiling.groups(PILOT, configs)] == [compiling.MOST, 1]
+    assert [len(group) for group in compiling.groups(PILOT, trials)] == [compiling.MOST, 1]
 
 
-def test_first_looks_fit_together_while_their_needs_do():
+def test_first_looks_fit_together_while_what_they_need_does():
+    """Each process has a context on the device, too, however small its config is."""
     needs = {FIRST: Need(10, 3, 20), SECOND: Need(20, 2, 30)}
-    room = sum(need.bytes(8) for need in needs.values())
+    room = sum(need.bytes(8) for need in needs.values()) + 2 * GIB
     for left, fits in ((room, True), (room - 1, False)):
         wishes = Wishes(1e6, 0, 64, left, needs)
         pilot = Pilot(None, device_doubles.SIGNATURE, wishes)

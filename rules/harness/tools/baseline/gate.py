@@ -45,11 +45,11 @@ def run(spec: Spec, launcher: Launching) -> Verdict:
         gate = DeviceGate(spec, launcher, policy)
         gate.demand_memory()
         chooser = gate.chooser()
-        choice, looks = chooser.choose(), chooser.looks
-        if any(choice.modes.values()):
-            compiled_cache.keep_choices(gate.baseline_cache)
-            if chooser.compile_again(choice):
-                compiled = compiled_cache.collected(gate.baseline_cache)
+        chosen = chooser.choose()
+        if any(chosen.modes.values()) and chooser.compile_again(chosen):
+            compiled = compiled_cache.collected(gate.baseline_cache)
+        chooser.record()
+        choice, looks = chooser.choice, chooser.looks
     else:
         looks = _on_host(spec, launcher, policy)
         choice = Choice.fastest(spec.configs, looks)

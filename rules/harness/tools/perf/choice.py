@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,6 @@ from base.spec import Spec, SpecError
 EAGER = "eager"
 COUNTED = ("", "max-autotune-no-cudagraphs")
 RECORDED = ("max-autotune",)  # copies its inputs into its graphs: shown, but never the baseline
-COMPILED = (*filter(None, COUNTED), *RECORDED)
 _SCHEMA = 1
 
 
@@ -26,7 +26,7 @@ class Choice:
     Attributes:
         modes: by config; empty for eager.
         evidence: by config and mode, ns per call, or why the mode is not available; ``counted``
-            names the chosen mode.
+            names the chosen mode, and ``tunings`` has the ns of each tuning of a compiled mode.
     """
 
     modes: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -42,7 +42,8 @@ class Choice:
             fastest = min(counting, key=lambda mode: statistics.median(counting[mode]))
             modes[config.name] = fastest
             told = {mode or EAGER: statistics.median(times) for mode, times in seen.times.items()}
-            evidence[config.name] = {**told, **seen.refused, "counted": fastest or EAGER}
+            tuned = {"tunings": seen.tunings} if seen.tunings else {}
+            evidence[config.name] = {**told, **seen.refused, "counted": fastest or EAGER, **tuned}
         return cls(modes, evidence)
 
     @classmethod
@@ -87,9 +88,27 @@ class Looks:
     """The first measurements of one config.
 
     Attributes:
-        times: by mode, ns per call of each measurement.
+        times: by mode, ns per call of each measurement; of the fastest tuning, if there are some.
         refused: by mode, why it is not available.
+        tunings: the median of each tuning of a mode that may be chosen.
+        fastest: the cache of the fastest of these; empty for none.
     """
 
     times: dict[str, list[float]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    tunings: list[float] = field(default_factory=list)
+    fastest: str = ""
+
+    def note(self, mode: str, found: list[float] | str, cache: str) -> None:
+        """Note the times of a compiled mode, or why there are none, of a process with a cache."""
+        if isinstance(found, str):
+            if mode not in self.times:
+                self.refused[mode] = found
+            return
+        self.refused.pop(mode, None)
+        if mode in COUNTED:
+            if statistics.median(found) <= min(self.tunings, default=math.inf):
+                self.times[mode], self.fastest = found, cache
+            self.tunings.append(statistics.median(found))
+        else:
+            self.times[mode] = found

@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from base.program import Config, MachineFault
+from truth import compiled_cache
 from truth.assessment import Assessor
 from truth.oracle import TaskFault
+from truth.side import Side
 
-from perf.choice import COMPILED, COUNTED, Choice, Looks
-from perf.compiling import groups, together
+from perf.choice import COUNTED, RECORDED, Choice, Looks
+from perf.compiling import Compiled, Trial, groups, together
 from perf.gate_turn import Held, inputs
 from perf.gated import GatedMeter
 from perf.pilot import Pilot
 
 LOOKS = 3
+TUNINGS = 3
+"""How often a config is compiled from nothing, by compilers that choose for themselves.
+
+What one chooses depends on its noisy measurements: of three processes, one took 21.8 us and another
+12.7 us for the same call on an H200. The fastest counts.
+"""
+
 _LINES = 4  # of the error that makes a mode unavailable
 
 
@@ -22,23 +31,33 @@ class Chooser:
     """Chooses among eager and compiled modes; a mode must give correct results to be timed."""
 
     def __init__(
-        self, meter: GatedMeter, pilot: Pilot, assessor: Assessor, configs: Sequence[Config]
+        self,
+        meter: GatedMeter,
+        pilot: Pilot,
+        assessor: Assessor,
+        baseline: Side,
+        configs: Sequence[Config],
     ) -> None:
         self._meter = meter
         self._pilot = pilot
         self._assessor = assessor
+        self._baseline = baseline
         self._configs = configs
         self.looks = {config.name: Looks() for config in configs}
 
     def choose(self) -> Choice:
-        """The fastest mode of each config.
+        """The fastest mode of each config, so that later processes compile it as it was chosen.
 
-        The mode with graphs is tried on the first config only. Raises TaskFault if the eager
-        baseline fails, and MachineFault if its results are wrong.
+        Raises TaskFault if the eager baseline fails, and MachineFault if its results are wrong.
         """
         self._look_at_eager()
-        for mode in COMPILED:
-            self._look_at(mode, self._configs if mode in COUNTED else self._configs[:1])
+        for mode in filter(None, COUNTED):
+            self._tune(mode)
+        return self.choice
+
+    @property
+    def choice(self) -> Choice:
+        """The choice, by what is known so far."""
         return Choice.fastest(self._configs, self.looks)
 
     def compile_again(self, choice: Choice) -> bool:
@@ -46,51 +65,68 @@ class Chooser:
 
         Returns whether all results are right again.
         """
-        compiled = [config for config in self._configs if choice.modes[config.name]]
-        self._meter.modes |= choice.modes
-        for group in groups(self._pilot, compiled):
-            with together(self._meter, self._pilot, group) as started:
-                for config in group:
-                    try:
-                        with started.running(config) as runner:
-                            if self._wrong(runner, config):
-                                return False
-                    except TaskFault:
-                        return False
+        modes = choice.modes
+        chosen = [config for config in self._configs if modes[config.name]]
+        trials = [Trial(config, self._baseline.in_mode(modes[config.name])) for config in chosen]
+        for group in groups(self._pilot, trials):
+            with together(self._meter, self._pilot, group) as compiled:
+                if not all(map(self._is_right, group, compiled)):
+                    return False
         return True
 
+    def record(self) -> None:
+        """Look at the modes that cannot be chosen, for the first config."""
+        for mode in RECORDED:
+            self._look_at(mode, [Trial(self._configs[0], self._baseline.in_mode(mode))])
+
     def _look_at_eager(self) -> None:
-        for config in self._configs:
-            self._meter.modes[config.name] = ""
         with self._meter.running("baseline", self._configs[0]) as runner:
             for config in self._configs:
-                if wrong := self._look("", runner, config):
-                    raise MachineFault(f"the baseline gives wrong results here: {wrong}")
+                found = self._look(runner, config)
+                if isinstance(found, str):
+                    raise MachineFault(f"the baseline {found}")
+                self.looks[config.name].times[""] = found
 
-    def _look_at(self, mode: str, configs: Sequence[Config]) -> None:
-        """Time a compiled mode for each config, or record why it is not available."""
-        for config in configs:
-            self._meter.modes[config.name] = mode
-        for group in groups(self._pilot, configs):
-            with together(self._meter, self._pilot, group) as started:
-                for config in group:
-                    seen = self.looks[config.name]
-                    try:
-                        with started.running(config) as runner:
-                            if wrong := self._look(mode, runner, config):
-                                seen.refused[mode] = f"gives wrong results: {wrong}"
-                    except TaskFault as fault:
-                        seen.times.pop(mode, None)
-                        seen.refused[mode] = "; ".join(str(fault).splitlines()[:_LINES])
+    def _tune(self, mode: str) -> None:
+        """Tune a mode for each config, several times; what is fastest is kept."""
+        trials = [
+            Trial(config, self._baseline.tuning(mode, f"{number}-{place}"))
+            for number in range(TUNINGS)
+            for place, config in enumerate(self._configs)
+        ]
+        self._look_at(mode, trials)
+        best = (self.looks[config.name].fastest for config in self._configs)
+        compiled_cache.take_choices(self._baseline.cache, filter(None, best))
 
-    def _look(self, mode: str, runner: Held, config: Config) -> str:
-        """Time a mode in a process; how its results are wrong instead, if they are."""
+    def _look_at(self, mode: str, trials: Sequence[Trial]) -> None:
+        """Time a compiled mode in each process, or note why it is not available."""
+        for group in groups(self._pilot, trials):
+            with together(self._meter, self._pilot, group) as compiled:
+                for trial, one in zip(group, compiled, strict=True):
+                    found = self._times(trial.config, one)
+                    self.looks[trial.config.name].note(mode, found, trial.side.cache)
+
+    def _times(self, config: Config, compiled: Compiled) -> list[float] | str:
+        try:
+            with compiled.running() as runner:
+                return self._look(runner, config)
+        except TaskFault as fault:
+            return "; ".join(str(fault).splitlines()[:_LINES])
+
+    def _is_right(self, trial: Trial, compiled: Compiled) -> bool:
+        try:
+            with compiled.running() as runner:
+                return not self._wrong(runner, trial.config)
+        except TaskFault:
+            return False
+
+    def _look(self, runner: Held, config: Config) -> list[float] | str:
+        """The times of a few batches, in ns a call; or how the results are wrong."""
         first = self._pilot.look("baseline", runner, config)
         if wrong := self._wrong(runner, config):
-            return wrong
+            return f"gives wrong results here: {wrong}"
         more = [self._pilot.again("baseline", runner, config, first) for _ in range(LOOKS - 1)]
-        self.looks[config.name].times[mode] = [plan.call_ns for plan in (first, *more)]
-        return ""
+        return [plan.call_ns for plan in (first, *more)]
 
     def _wrong(self, runner: Held, config: Config) -> str:
         """Describe the error of a call on new inputs; empty if it is correct."""

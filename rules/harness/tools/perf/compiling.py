@@ -1,4 +1,4 @@
-"""Compiles a PyTorch baseline for several configs at once, each in a process of its own.
+"""Compiles a PyTorch baseline in several processes at once.
 
 A compiler is busy for seconds for each config, on one processor, and the device is mostly idle
 meanwhile. A process that has compiled its config is stopped until it is asked to call it, so that
@@ -8,9 +8,10 @@ each config is timed as if it were alone.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 from base.program import CandidateFault, Config
 from gpu import session
@@ -22,83 +23,90 @@ from perf.gate_turn import Held, inputs
 from perf.gated import GatedMeter
 from perf.pilot import Pilot
 
-MOST = 8
-_PROCESSORS = 2  # per process: its compiler, and the tools that this starts
-
-Started = tuple[Held, ExitStack]
-"""A runner, and what ends it."""
+MOST = 12
 
 
-class Together:
-    """Runners that have compiled one config each."""
+@dataclass(frozen=True)
+class Trial:
+    """A process of ``side`` that compiles one config."""
 
-    def __init__(self, side: Side, started: Mapping[str, Started | CandidateFault]) -> None:
-        self._side = side
-        self._started = dict(started)
+    config: Config
+    side: Side
+
+
+class Compiled:
+    """A process that has compiled its config, or has failed to."""
+
+    def __init__(
+        self, trial: Trial, fault: CandidateFault | None, runner: Held | None, ends: ExitStack
+    ) -> None:
+        self._trial = trial
+        self._fault = fault
+        self._runner = runner
+        self._ends = ends
 
     @contextmanager
-    def running(self, config: Config) -> Iterator[Held]:
-        """The runner of ``config``, which ends with the block. Raises TaskFault if it failed."""
-        started = self._started.pop(config.name)
+    def running(self) -> Iterator[Held]:
+        """The runner, which ends with the block. Raises TaskFault if it failed, or fails now."""
         try:
-            if isinstance(started, CandidateFault):
-                raise started
-            runner, ended = started
-            with ended:
-                yield runner
+            with self._ends:
+                if self._runner is None:
+                    raise self._fault or AssertionError
+                yield self._runner
         except CandidateFault as fault:
-            raise baseline_fault(self._side.program, fault) from fault
+            raise baseline_fault(self._trial.side.program, fault) from fault
         finally:
             session.give_back()
 
 
 @contextmanager
-def together(meter: GatedMeter, pilot: Pilot, configs: Sequence[Config]) -> Iterator[Together]:
-    """A runner for each of ``configs``, all in the mode of the first one.
+def together(meter: GatedMeter, pilot: Pilot, trials: Sequence[Trial]) -> Iterator[list[Compiled]]:
+    """The processes of ``trials``, once all have compiled; the block takes them in turn.
 
-    Whatever the block leaves ends with it. Raises MachineFault.
+    Whatever it leaves ends with it. Raises MachineFault.
     """
-    side = meter.side("baseline", configs[0])
-    calls = {config.name: inputs(meter.draw(0, config, 0, 1)) for config in configs}
+    drawn = {trial.config.name: trial.config for trial in trials}
+    calls = {name: inputs(meter.draw(0, config, 0, 1)) for name, config in drawn.items()}
     with ExitStack() as kept:
-        with meter.phases.of("first_calls"):
-            with ThreadPoolExecutor(len(configs), "compiling", session.compute_there) as pool:
-                begun = {
-                    config.name: pool.submit(
-                        _started, side, config, pilot.first_slots(config), calls[config.name]
-                    )
-                    for config in configs
-                }
-            ended = {name: future.exception() for name, future in begun.items()}
-        started: dict[str, Started | CandidateFault] = {}
-        for name, fault in ended.items():
-            if isinstance(fault, CandidateFault):
-                started[name] = fault
-            elif fault is None:
-                runner, stack = begun[name].result()
-                started[name] = runner, kept.enter_context(stack)
-        for fault in ended.values():
-            if fault is not None and not isinstance(fault, CandidateFault):
+        with (
+            meter.phases.of("first_calls"),
+            ThreadPoolExecutor(len(trials), "compiling", session.compute_there) as pool,
+        ):
+            begun = [
+                pool.submit(
+                    _begun, trial, pilot.first_slots(trial.config), calls[trial.config.name]
+                )
+                for trial in trials
+            ]
+        faults = [future.exception() for future in begun]
+        found = []
+        for trial, future, fault in zip(trials, begun, faults, strict=True):
+            runner, ends = (None, ExitStack()) if fault else future.result()
+            kept.enter_context(ends)
+            known = fault if isinstance(fault, CandidateFault) else None
+            found.append(Compiled(trial, known, runner, ends))
+        for fault in faults:
+            if fault and not isinstance(fault, CandidateFault):
                 raise fault
-        yield Together(side, started)
+        yield found
 
 
-def groups(pilot: Pilot, configs: Sequence[Config]) -> list[list[Config]]:
-    """The configs in the groups in which processors and the device's memory have room for them."""
-    most = max(1, min(MOST, len(os.sched_getaffinity(0)) // _PROCESSORS))
-    found: list[list[Config]] = []
-    for config in configs:
-        beside = [*found[-1], config] if found else []
-        if 0 < len(beside) <= most and pilot.fit_together(beside):
-            found[-1].append(config)
+def groups(pilot: Pilot, trials: Sequence[Trial]) -> list[list[Trial]]:
+    """The trials in the groups for which processors and the device's memory have room."""
+    most = max(1, min(MOST, len(os.sched_getaffinity(0))))
+    found: list[list[Trial]] = []
+    for trial in trials:
+        beside = [*found[-1], trial] if found else []
+        if 0 < len(beside) <= most and pilot.fit_together([one.config for one in beside]):
+            found[-1].append(trial)
         else:
-            found.append([config])
+            found.append([trial])
     return found
 
 
-def _started(side: Side, config: Config, slots: int, calls: Sequence[Tensors]) -> Started:
+def _begun(trial: Trial, slots: int, calls: Sequence[Tensors]) -> tuple[Held, ExitStack]:
     with ExitStack() as stack:
-        runner = stack.enter_context(side.running())
-        runner.load(config, slots)
+        runner = stack.enter_context(trial.side.running())
+        runner.load(trial.config, slots)
         runner.batch(calls)
         return runner, stack.pop_all()  # type: ignore[return-value]

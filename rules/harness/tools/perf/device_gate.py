@@ -165,8 +165,9 @@ class DeviceGate:
 
     def chooser(self) -> Chooser:
         """The chooser among the modes of a PyTorch baseline."""
-        configs = self._spec.configs
-        return Chooser(self._meter, self._pilot, self._judge.assessor, configs)
+        judge = self._judge
+        known = (self._meter, self._pilot, judge.assessor, judge.baseline)
+        return Chooser(*known, self._spec.configs)
 
     @property
     def baseline_cache(self) -> str:

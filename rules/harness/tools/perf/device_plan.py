@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from base.program import Config, Signature
@@ -26,6 +26,7 @@ A script may compute them in Python's loops.
 _BESIDE, _LEAST_BESIDE = 4, 2  # copies of the outputs: what an eager program has in between
 
 _LARGE = 4 << 30
+_PROCESS = 1 << 30  # a context, and what libraries and compilers reserve
 
 PILOT_SLOTS = 8
 
@@ -101,11 +102,10 @@ class Wishes:
         )
         return max(1, min(math.ceil(wanted), int(most)))
 
-    def fit(self, slots: Mapping[str, int]) -> bool:
-        """Whether there is memory for all these configs at once, with so many slots each."""
-        return sum(self.needs[name].bytes(count) for name, count in slots.items()) <= (
-            self.tensor_bytes
-        )
+    def fit(self, slots: Sequence[tuple[str, int]]) -> bool:
+        """Whether there is memory for a process for each of these, with so many slots."""
+        needed = sum(self.needs[name].bytes(count) + _PROCESS for name, count in slots)
+        return needed <= self.tensor_bytes
 
 
 def fitting(wanted: int, fits: Callable[[int], bool]) -> int:

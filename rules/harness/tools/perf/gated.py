@@ -138,7 +138,7 @@ class GatedMeter:
     @contextmanager
     def running(self, side: SideName, config: Config) -> Iterator[Held]:
         """A fresh runner of a side, in the mode for ``config``, that ends with the block."""
-        program = self.side(side, config)
+        program = self._side(side, config)
         try:
             with ExitStack() as stack:
                 with self.phases.of("start"):
@@ -153,8 +153,7 @@ class GatedMeter:
         finally:
             session.give_back()
 
-    def side(self, side: SideName, config: Config) -> Side:
-        """The program of a side, the baseline's in the mode for ``config``."""
+    def _side(self, side: SideName, config: Config) -> Side:
         if side == "candidate":
             return self._judge.candidate
         mode = self.modes.get(config.name, "")

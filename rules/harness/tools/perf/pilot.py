@@ -35,7 +35,7 @@ class Pilot:
 
     def fit_together(self, configs: Sequence[Config]) -> bool:
         """Whether the device's memory has room for first looks at all of these at once."""
-        return self._wishes.fit({config.name: self.first_slots(config) for config in configs})
+        return self._wishes.fit([(config.name, self.first_slots(config)) for config in configs])
 
     def again(self, side: SideName, runner: Held, config: Config, seen: SidePlan) -> SidePlan:
         """Run another such batch in the same runner, with the config already loaded."""

@@ -9,13 +9,17 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 MOST_BYTES = 64 << 20
 """A larger cache is not passed on, and each judging compiles for itself."""
 
 FOLDERS = ("inductor", "triton")
-_EAGER, _COMPILED = "eager", "compiled"
+TURN = "turn.lock"
+"""The file in Inductor's folder that a process locks while it measures variants."""
+
+_EAGER, _COMPILED, _TUNING = "eager", "compiled", "tuning"
 _CHOICES = (".best_config", ".kernel_perf")
 _TABLES = "inductor/cache"
 """Where Inductor notes what it chose among variants, and the times by which it chose."""
@@ -29,28 +33,45 @@ def folder_of(cache: str, mode: str) -> str:
 
     All compiled modes share one, as they compile and try the same kernels.
     """
-    if not cache:
-        return ""
-    folder = Path(cache) / (_COMPILED if mode else _EAGER)
-    folder.mkdir(exist_ok=True)
-    return str(folder)
+    return _made(cache, _COMPILED if mode else _EAGER)
 
 
-def keep_choices(cache: str) -> None:
-    """Remove what was compiled, but not what the compiler chose.
+def tuning_folder(cache: str, name: str) -> str:
+    """The part for one tuning, which is to know of no other; empty without a cache.
+
+    Its compiler still waits for those of the other tunings before it measures.
+    """
+    folder = _made(cache, f"{_TUNING}-{name}")
+    if folder:
+        turn = Path(folder, FOLDERS[0], TURN)
+        common = Path(cache, TURN)
+        common.touch()
+        turn.parent.mkdir(exist_ok=True)
+        turn.unlink(missing_ok=True)
+        turn.hardlink_to(common)
+    return folder
+
+
+def take_choices(cache: str, tunings: Iterable[str]) -> None:
+    """Let the compiled modes have what the compiler chose in these tunings, and nothing else.
 
     Of each kernel, tens of variants were compiled to choose one. Compiling again yields no others.
     """
-    tables = Path(folder_of(cache, _COMPILED)) / _TABLES
-    for path in _files(cache):
-        if path.suffix not in _CHOICES and tables not in path.parents:
-            path.unlink()
+    there = Path(folder_of(cache, _COMPILED))
+    for tuning in tunings:
+        tables = Path(tuning, _TABLES)
+        for path in _files(tuning):
+            chosen = path.suffix in _CHOICES or tables in path.parents
+            if chosen and not path.is_symlink():
+                place = there / path.relative_to(tuning)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(path.read_bytes())
 
 
 def collected(cache: str) -> dict[str, str]:
     """The files of compiled modes by path, in base64; empty if they are too large."""
     found: dict[str, bytes] = {}
-    for path in _files(cache):
+    for path in _files(folder_of(cache, _COMPILED)):
         kept = not path.is_symlink() and path.suffix not in _UNFINISHED
         if kept and _is_plain(place := path.relative_to(cache).as_posix()):
             found[place] = path.read_bytes()
@@ -72,9 +93,16 @@ def lay_out(file: Path, cache: str) -> None:
         path.write_bytes(base64.b64decode(content, validate=True))
 
 
-def _files(cache: str) -> list[Path]:
-    root = Path(folder_of(cache, _COMPILED))
-    found = (file for name in FOLDERS for file in (root / name).rglob("*"))
+def _made(cache: str, name: str) -> str:
+    if not cache:
+        return ""
+    folder = Path(cache, name)
+    folder.mkdir(exist_ok=True)
+    return str(folder)
+
+
+def _files(folder: str) -> list[Path]:
+    found = (file for name in FOLDERS for file in Path(folder, name).rglob("*"))
     return sorted(file for file in found if file.is_symlink() or file.is_file())
 
 

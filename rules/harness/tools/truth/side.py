@@ -197,8 +197,14 @@ class Side:
 
     def in_mode(self, mode: str) -> Side:
         """The same program through ``torch.compile`` in one of its modes; not compiled for ''."""
+        return self._compiled(mode, compiled_cache.folder_of(self._policy.cache, mode))
+
+    def tuning(self, mode: str, name: str) -> Side:
+        """As ``in_mode``, with a cache of its own, of this name."""
+        return self._compiled(mode, compiled_cache.tuning_folder(self._policy.cache, name))
+
+    def _compiled(self, mode: str, cache: str) -> Side:
         program = replace(self._program, mode=mode)
-        cache = compiled_cache.folder_of(self._policy.cache, mode)
         policy = replace(self._policy, cache=cache)
         return Side(self._launcher, program, self._signature, policy, self._total_seconds)
 

@@ -223,7 +223,7 @@ class Evaluation:
         """What others have published, rerun here."""
         if not self._bundles:
             raise ValueError("give --bundle, a file that kabuild publish has written")
-        return {file.name: bundles.replay(workplace, file) for file in self._bundles}
+        return {file.name: bundles.replay(workplace, file, self._gates) for file in self._bundles}
 
     def suite(self, workplace: Workplace) -> Any:
         """All tasks with their experts, then again from the cache."""
@@ -328,7 +328,7 @@ def main() -> int:
     parser.add_argument("--model", action="append", default=[], help="only the one of this name")
     parser.add_argument("--analysis_counts", type=Path, help="what counted.py has written")
     parser.add_argument("--imports", type=Path, help="a workspace that has imported benchmarks")
-    parser.add_argument("--gates", default="", help="of imported tasks; all where none is given")
+    parser.add_argument("--gates", default="", help="of originals and replay; all by default")
     options = parser.parse_intermixed_args()
     if unknown := [stage for stage in options.stages if stage not in LIMITS]:
         parser.error(f"stages are {', '.join(LIMITS)}; not {', '.join(unknown)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kabuild.rule import (
@@ -47,6 +47,9 @@ JUDGING = Limits(timeout=600.0, memory=12 << 30, processes=4096, scratch=2 << 30
 
 So no candidate can reach this limit, which would end the action without a verdict.
 """
+
+CHOOSING = replace(JUDGING, timeout=900.0, memory=32 << 30)
+"""The same for the choice of a baseline, for which a dozen compilers run at once."""
 
 GATES = (
     Gate(gates.COMPILE, role=Role.COMPILES, share="compiled", watched=True),
@@ -225,7 +228,7 @@ class Judging:
             outputs=(VERDICT_FILE, *(path.rpartition("/")[2] for path in CHOICE.values())),
             mnemonic=BASELINE.capitalize(),
             toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
-            limits=JUDGING,
+            limits=CHOOSING,
             preload=_preload(ctx),
             nestable=True,
             facts=CHOICE["choice"].rpartition("/")[2],

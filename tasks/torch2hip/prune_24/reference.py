@@ -19,9 +19,10 @@ def reference(w, rows, groups, **_):
     column = torch.arange(4, device=w.device, dtype=torch.uint8)
     before = (others > mine) | ((others == mine) & (column < column.unsqueeze(-1)))
     stays = before.sum(dim=-1, dtype=torch.uint8) < 2
-    first, second = column.expand_as(stays)[stays].view(rows, groups, 2, 2).unbind(-1)
-    bits = first + 4 * second
-    return {"kept": fours[stays].view(rows, -1), "place": bits[..., 0] + 16 * bits[..., 1]}
+    first, last = stays.byte().argmax(dim=-1), 3 - stays.flip(-1).byte().argmax(dim=-1)
+    bits = (first + 4 * last).to(torch.uint8).view(rows, groups, 2)
+    kept = fours.gather(-1, torch.stack((first, last), dim=-1)).view(rows, -1)
+    return {"kept": kept, "place": bits[..., 0] + 16 * bits[..., 1]}
 
 
 def baseline(w, rows, groups, **_):

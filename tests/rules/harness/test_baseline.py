@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from base.spec import SpecError, parse_spec  # isort: skip
 from baseline import gate  # isort: skip
 from gpu import session  # isort: skip
 from perf.choice import EAGER, Choice, Looks  # isort: skip
-from perf.chooser import TUNINGS, Chooser  # isort: skip
+from perf.chooser import LOOKS, TUNINGS, Chooser  # isort: skip
 from perf.gate_samples import SidePlan  # isort: skip
 from perf.phases import Phases  # isort: skip
 from terms.perf import PerfPolicy  # isort: skip
@@ -89,10 +90,16 @@ class Meter:
     """
 
     program = Program("torch", "reference.py", "f")
+    crowded = None
+    """The reason why the first try of each tuning fails."""
 
     def __init__(self, folder, failing=(), incorrect=(), tuned=None):
         self.cache = str(folder)
         self.opened = []
+        self.caches = []
+        self.looks = 0
+        self.alive = 0
+        self._tried: set[str] = set()
         self.phases = Phases()
         self._failing, self._incorrect = failing, incorrect
         self._tuned = tuned or {FIRST: [40.0] * TUNINGS, SECOND: [150.0] * TUNINGS}
@@ -105,12 +112,14 @@ class Meter:
         return self._side(mode, compiled_cache.tuning_folder(self.cache, name), name)
 
     def _side(self, mode, cache, name=""):
-        running = partial(self._running, mode, name)
+        running = partial(self._running, mode, name, cache)
         return SimpleNamespace(program=self.program, cache=cache, running=running)
 
     @contextmanager
-    def _running(self, mode, name):
+    def _running(self, mode, name, cache=""):
         runner = SimpleNamespace(loaded="", mode=mode, name=name)
+        self.caches.append(cache)
+        self.alive += 1
 
         def load(config, slots):
             runner.loaded = config.name
@@ -119,10 +128,18 @@ class Meter:
         def batch(calls):
             if (mode, runner.loaded) in self._failing:
                 raise CandidateFault(Reason.EXCEPTION, "cannot be compiled")
+            if mode == COMPILED and self.crowded:
+                if name not in self._tried:
+                    self._tried.add(name)
+                    raise CandidateFault(self.crowded, "there are others")
+                assert self.alive == 1
             return SimpleNamespace(outputs=[mode] * len(calls))
 
         runner.load, runner.batch = load, batch
-        yield runner
+        try:
+            yield runner
+        finally:
+            self.alive -= 1
 
     @contextmanager
     def running(self, side, config):
@@ -143,6 +160,7 @@ class Meter:
         return True
 
     def look(self, side, runner, config, seen=None):
+        self.looks += 1
         number = int((runner.name or "0").partition("-")[0])
         by_mode = {"": 100.0, COMPILED: self._tuned[config.name][number]}
         return SidePlan(by_mode.get(runner.mode, 10.0), 8, "gate")
@@ -154,10 +172,11 @@ class Meter:
 def no_device(monkeypatch):
     for name in ("compute_there", "give_back"):
         monkeypatch.setattr(session, name, lambda: None)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
 
 
 def chooser_of(meter):
-    return Chooser(meter, meter, meter, meter, CONFIGS)
+    return Chooser(meter, meter, meter, meter, CONFIGS, tunings=TUNINGS)
 
 
 def choose(meter):
@@ -183,6 +202,8 @@ def test_the_fastest_mode_of_each_config_counts(tmp_path):
     assert second == {EAGER: 100, COMPILED: 150, "counted": EAGER, "tunings": [150] * TUNINGS}
     tuned = [(COMPILED, FIRST), (COMPILED, SECOND)] * TUNINGS
     assert sorted(meter.opened) == sorted([("", ""), *tuned, (GRAPHS, FIRST)])
+    assert meter.looks == LOOKS * (len(CONFIGS) + len(tuned) + 1)
+    assert not list(tmp_path.glob("tuning-*"))  # they hold all that was tried
 
 
 def test_of_several_tunings_the_fastest_counts_and_is_kept(tmp_path):
@@ -216,6 +237,24 @@ def test_a_mode_that_fails_or_is_wrong_does_not_count_and_says_why(tmp_path):
     assert off.evidence[FIRST][COMPILED] == "gives wrong results here: far off"
 
 
+@pytest.mark.parametrize("reason", [Reason.OUT_OF_MEMORY, Reason.TIMEOUT, Reason.CRASH])
+def test_what_fails_beside_others_is_tried_again_alone(tmp_path, reason):
+    meter = Meter(tmp_path)
+    meter.crowded = reason
+    choice = choose(meter)
+
+    assert choice.modes == {FIRST: COMPILED, SECOND: ""}
+    assert choice.evidence[FIRST]["tunings"] == [40] * TUNINGS
+    assert meter.opened.count((COMPILED, FIRST)) == 2 * TUNINGS
+
+
+def test_what_fails_alone_is_not_tried_again(tmp_path):
+    meter = Meter(tmp_path, failing=[(COMPILED, FIRST)])
+    choose(meter)
+
+    assert meter.opened.count((COMPILED, FIRST)) == TUNINGS
+
+
 def test_one_tuning_that_fails_leaves_the_others():
     looks = Looks()
     looks.note(COMPILED, "it broke", "a")
@@ -234,6 +273,7 @@ def test_each_config_is_compiled_again_in_its_mode_by_a_fresh_process(tmp_path):
 
     assert chooser.compile_again(choice)
     assert meter.opened == [(COMPILED, FIRST)]
+    assert meter.caches[-1] == f"{tmp_path}/compiled"
     for changes in ({"failing": [(COMPILED, FIRST)]}, {"incorrect": [COMPILED]}):
         assert not chooser_of(Meter(tmp_path, **changes)).compile_again(choice)
 
@@ -249,6 +289,11 @@ def test_a_gain_has_the_bounds_that_a_replay_is_compared_by():
 
     assert case["times"]["counted"] == COMPILED
     assert case["low"] < 99 / 52 < case["speedup"] == 2.0 < 101 / 49 < case["high"]
+
+    looks[FIRST].tunings = [50.0, 87.0, 60.0]  # of which a replay may get the worst
+    (other,) = gate._verdict(Choice.fastest(CONFIGS[:1], looks), looks, {}).cases
+    assert other["low"] < 99 / 87
+    assert other["high"] == case["high"]
 
 
 def test_a_gate_that_knows_the_choice_looks_at_nothing(tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ from base.program import Program  # isort: skip
 from base.spec import SpecError, parse_spec  # isort: skip
 from baseline import gate  # isort: skip
 from perf.choice import EAGER, Choice, Looks  # isort: skip
-from perf.chooser import Chooser  # isort: skip
+from perf.chooser import TUNINGS, Chooser  # isort: skip
 from pyrunner import compiled  # isort: skip
 from runners import launcher_process  # isort: skip
 from terms.perf import PerfPolicy  # isort: skip
@@ -54,6 +54,7 @@ class Cached(Chooser):
         self._cache, self._right = cache, right
 
     def choose(self):
+        self.recorded = 0
         tuning = compiled_cache.tuning_folder(str(self._cache), "0-0")
         write(Path(tuning), {"triton/lost": b"", "inductor/k.best_config": b"4"})
         compiled_cache.take_choices(str(self._cache), [tuning])
@@ -70,6 +71,7 @@ class Cached(Chooser):
 
     def record(self):
         """What is compiled for the modes that are only shown is not handed on."""
+        self.recorded += 1
         write(self._cache, {f"{FOLDER}/triton/shown": b"kernel"})
 
 
@@ -84,7 +86,10 @@ class Cached(Chooser):
 def test_what_is_handed_on_was_compiled_again(tmp_path, monkeypatch, mode, right, handed_on):
     cached = Cached(tmp_path, mode, right)
     device = SimpleNamespace(
-        demand_memory=lambda: None, chooser=lambda: cached, baseline_cache=str(tmp_path)
+        demand_memory=lambda: None,
+        chooser=lambda tunings: cached if tunings == TUNINGS else None,
+        baseline_cache=str(tmp_path),
+        seconds={"first_calls": 2.5},
     )
     monkeypatch.setattr(gate, "DeviceGate", lambda *_: device)
     value = write_spec(tmp_path / "..", gate="baseline", platform="cuda")
@@ -95,6 +100,8 @@ def test_what_is_handed_on_was_compiled_again(tmp_path, monkeypatch, mode, right
     assert sorted(json.loads(verdict.files["compiled.json"])) == [
         f"{FOLDER}/{place}" for place in handed_on
     ]
+    assert cached.recorded == 1
+    assert json.loads(verdict.files["baseline.json"])["seconds"] == {"first_calls": 2.5}
 
 
 def test_what_was_compiled_is_laid_out_where_it_was(tmp_path):
@@ -156,6 +163,29 @@ def test_tunings_know_nothing_of_each_other_but_whose_turn_it_is(tmp_path):
     assert compiled_cache.tuning_folder("", "a") == ""
 
 
+def test_the_tables_of_several_tunings_become_one(tmp_path):
+    """All configs of a tuning's folder have one table, named by the machine."""
+    tunings = [compiled_cache.tuning_folder(str(tmp_path), name) for name in "abc"]
+    tables = (
+        b'{"cache": {"mm": {"64x8": {"high": {"cublas": 1.5}}}}}',
+        b'{"cache": {"mm": {"64x8": {"high": {"cublas": 9.5}}, "8x8": {"high": {"t": 2}}}}}',
+        b"no table",
+    )
+    for tuning, table, best in zip(tunings, tables, (b"1", b"2", b"3"), strict=True):
+        write(Path(tuning), {"inductor/cache/5f3a": table, "inductor/ab/k.best_config": best})
+
+    compiled_cache.take_choices(str(tmp_path), tunings)
+
+    there = tmp_path / FOLDER / "inductor"
+    assert json.loads((there / "cache/5f3a").read_bytes()) == {
+        "cache": {"mm": {"64x8": {"high": {"cublas": 1.5}}, "8x8": {"high": {"t": 2}}}}
+    }
+    assert (there / "ab/k.best_config").read_bytes() == b"1"
+    compiled_cache.forget_tunings(str(tmp_path))
+    compiled_cache.forget_tunings("")
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == [FOLDER]
+
+
 def test_too_much_is_not_handed_on(tmp_path, monkeypatch):
     monkeypatch.setattr(compiled_cache, "MOST_BYTES", 5)
     write(tmp_path, {f"{FOLDER}/triton/k": b"123456"})
@@ -187,6 +217,9 @@ def test_only_the_baseline_s_runners_see_what_was_compiled(tmp_path):
     assert cache == f"{sides.baseline.cache}/{FOLDER}"
     assert Path(cache, "inductor/ab/cab.py").read_bytes() == b"kernel"
     assert not list(Path(sides.baseline.in_mode("").cache).iterdir())
+    tuning = sides.baseline.tuning(COMPILED, "1-0")
+    assert (tuning.program.mode, Path(tuning.cache).name) == (COMPILED, "tuning-1-0")
+    assert [path.name for path in Path(tuning.cache).rglob("*") if path.is_file()] == ["turn.lock"]
     assert sides.candidate.cache == sides.candidate.in_mode(COMPILED).cache == ""
 
     file.write_text("[]")
@@ -256,7 +289,12 @@ def test_no_two_processes_measure_variants_at_once(monkeypatch, tmp_path):
     assert benchmarker.benchmark_gpu(lambda: 2.5, rep=3) == 2.5
     with pytest.raises(ZeroDivisionError):
         benchmarker.benchmark_gpu(lambda: 1 / 0, rep=4)
-    assert benchmarker.benchmark_gpu(lambda: benchmarker.benchmark_gpu(int, rep=6), rep=5) == 0
-    assert held == [3, 4, 5, 6]
+
+    def nested():
+        benchmarker.benchmark_gpu(int, rep=6)
+        return measure(int, rep=7)  # the inner one has not unlocked for the outer one
+
+    assert benchmarker.benchmark_gpu(nested, rep=5) == 0
+    assert held == [3, 4, 5, 6, 7]
     with (cache / "turn.lock").open("ab") as other:
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -27,6 +27,7 @@ CONFIGS = [device_doubles.config(f"f32 n={n}") for n in (1, 2, 3)]
 FIRST, SECOND, THIRD = (config.name for config in CONFIGS)
 PILOT = SimpleNamespace(first_slots=lambda _: 4, fit_together=lambda _: True)
 PATIENCE = 60.0
+given_back: list[int] = []
 
 
 class Machine:
@@ -34,6 +35,7 @@ class Machine:
 
     def __init__(self, faults=None, at_once=1):
         self.alive = set()
+        self.at_the_end: CandidateFault | None = None
         self.most = 0
         self.ended = []
         self.phases = Phases()
@@ -53,6 +55,8 @@ class Machine:
         runner = Runner(self._compile)
         try:
             yield runner
+            if self.at_the_end:
+                raise self.at_the_end
             self.ended.append((runner.name, "asked"))
         except BaseException:
             self.ended.append((runner.name, "killed"))
@@ -86,7 +90,8 @@ def there(monkeypatch):
     """The threads that were told to make their tensors on the device."""
     told = []
     monkeypatch.setattr(session, "compute_there", lambda: told.append(threading.get_ident()))
-    monkeypatch.setattr(session, "give_back", lambda: None)
+    monkeypatch.setattr(session, "give_back", lambda: given_back.append(1))
+    given_back.clear()
     return told
 
 
@@ -98,6 +103,7 @@ def test_all_compile_at_once_and_each_ends_with_its_own_turn(there):
             with one.running() as runner:
                 assert (runner.name, runner.slots) == (config.name, 4)
             assert config.name not in machine.alive
+            assert len(given_back) == CONFIGS.index(config) + 1  # for the next one
 
     assert machine.most == 3
     assert machine.ended == [(name, "asked") for name in (FIRST, SECOND, THIRD)]
@@ -120,7 +126,7 @@ def test_one_that_fails_fails_in_its_turn_alone():
     machine = Machine({SECOND: fault}, at_once=3)
     with compiling.together(machine, PILOT, machine.trials(CONFIGS)) as (first, second, third):
         with first.running():
-            pass
+            assert not first.crowded
         with (
             pytest.raises(TaskFault, match="baseline fails when timed: EXCEPTION: it cannot"),
             second.running(),
@@ -130,6 +136,30 @@ def test_one_that_fails_fails_in_its_turn_alone():
             raise CandidateFault(Reason.EXCEPTION, "the candidate broke")
 
     assert machine.ended == [(SECOND, "killed"), (FIRST, "asked"), (THIRD, "killed")]
+    assert not second.crowded
+
+
+@pytest.mark.parametrize("reason", [Reason.OUT_OF_MEMORY, Reason.TIMEOUT, Reason.CRASH])
+def test_what_may_have_lacked_room_says_so(reason):
+    machine = Machine({FIRST: CandidateFault(reason, "no room")})
+    with compiling.together(machine, PILOT, machine.trials(CONFIGS[:1])) as (only,):
+        with pytest.raises(TaskFault, match="no room"), only.running():
+            raise AssertionError("it has no runner")
+        assert only.crowded
+
+
+def test_how_a_process_ends_that_had_no_turn_tells_nothing():
+    machine = Machine(at_once=2)
+    machine.at_the_end = CandidateFault(Reason.TIMEOUT, "it does not end")
+    with compiling.together(machine, PILOT, machine.trials(CONFIGS[:2])):
+        pass
+    assert not machine.alive
+    with (
+        compiling.together(machine, PILOT, machine.trials(CONFIGS[:2])) as made,
+        pytest.raises(TaskFault, match="does not end"),
+        made[0].running(),
+    ):
+        pass
 
 
 def test_no_process_outlives_the_machine_s_fault():
@@ -160,7 +190,7 @@ def test_what_has_had_no_turn_is_killed_when_the_block_fails():
 
 @pytest.mark.parametrize(
     ("processors", "rooms", "sizes"),
-    [(1, 9, [1, 1, 1]), (2, 9, [2, 1]), (32, 9, [3]), (32, 2, [2, 1]), (32, 0, [1, 1, 1])],
+    [(1, 9, [1, 1, 1]), (4, 9, [2, 1]), (32, 9, [3]), (32, 2, [2, 1]), (32, 0, [1, 1, 1])],
 )
 def test_groups_have_room_on_processors_and_in_memory(monkeypatch, processors, rooms, sizes):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)))

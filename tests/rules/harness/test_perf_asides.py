@@ -11,6 +11,7 @@ import pytest
 import torch
 from base.program import CandidateFault
 from base.spec import parse_spec
+from correctness import edges
 from judging_doubles import REFERENCE, judge, softmax, write_spec
 from perf.asides import Asides
 from terms.reasons import Reason
@@ -122,6 +123,17 @@ def test_what_compiles_for_each_size_gets_other_sizes_once_in_a_process(
 
     assert {len(names) for names in asked} == {most}
     assert len({str(names) for names in asked}) == 3 - most  # any config's turn, if only one's
+
+
+@pytest.mark.parametrize(("seconds", "small"), [(0.01, False), (0.2, True)])
+def test_other_sizes_are_small_for_an_oracle_that_takes_long(tmp_path, monkeypatch, seconds, small):
+    spec = parse_spec(write_spec(tmp_path, REFERENCE, gate="perf"))
+    spec = replace(spec, platform="cuda:sm_90")
+    monkeypatch.setattr(edges, "edges", lambda ground, *_: [ground])
+    judge = SimpleNamespace(assessor=None, host_seconds=lambda _: seconds)
+    (ground,) = map(vars, Asides(judge, spec, draw=7)._other_sizes())
+
+    assert (ground["extent"] <= 512) is small
 
 
 def test_calls_to_which_the_oracle_has_no_answer_are_left_out():

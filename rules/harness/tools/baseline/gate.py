@@ -1,6 +1,7 @@
 """Chooses the form in which a task's PyTorch baseline is timed: once, for all candidates.
 
-``baseline.json`` says for each config which mode counts, and how long each mode takes.
+``baseline.json`` says for each config which mode counts, and how long each mode takes; and where
+the seconds of the choice went.
 ``compiled.json`` holds the compiler's output for the modes that count, so that later gates need not
 compile again. The spec names the baseline on both sides, as there is no candidate.
 """
@@ -17,7 +18,7 @@ from base.program import CandidateFault, Config, MachineFault
 from base.spec import Spec
 from perf.baseline_fault import baseline_fault
 from perf.choice import COUNTED, EAGER, Choice, Looks
-from perf.chooser import LOOKS
+from perf.chooser import LOOKS, TUNINGS
 from perf.device_gate import DeviceGate
 from perf.gate import policy_of
 from terms.perf import PerfPolicy
@@ -41,19 +42,24 @@ def run(spec: Spec, launcher: Launching) -> Verdict:
     """
     policy = policy_of(spec)
     compiled: Mapping[str, str] = {}
+    seconds: Mapping[str, float] = {}
     if spec.baseline.on_device:
         gate = DeviceGate(spec, launcher, policy)
         gate.demand_memory()
-        chooser = gate.chooser()
+        chooser = gate.chooser(TUNINGS)
         chosen = chooser.choose()
         if any(chosen.modes.values()) and chooser.compile_again(chosen):
             compiled = compiled_cache.collected(gate.baseline_cache)
         chooser.record()
-        choice, looks = chooser.choice, chooser.looks
+        choice, looks, seconds = chooser.choice, chooser.looks, gate.seconds
     else:
         looks = _on_host(spec, launcher, policy)
         choice = Choice.fastest(spec.configs, looks)
-    return _verdict(choice, looks, compiled)
+    files = {
+        CHOICE: canonical_json({**choice.to_json(), "seconds": dict(seconds)}),
+        COMPILED: canonical_json(dict(compiled)),
+    }
+    return _verdict(choice, looks, files)
 
 
 def _on_host(spec: Spec, launcher: Launching, policy: PerfPolicy) -> dict[str, Looks]:
@@ -84,7 +90,7 @@ def _look(judge: Judge, runner: Running, config: Config, drawn: int) -> Looks:
     return Looks({"": times[1:]})
 
 
-def _verdict(choice: Choice, looks: Mapping[str, Looks], compiled: Mapping[str, str]) -> Verdict:
+def _verdict(choice: Choice, looks: Mapping[str, Looks], files: Mapping[str, bytes]) -> Verdict:
     cases = [
         {"config": name, "times": dict(told), **_gain(looks[name])}
         for name, told in choice.evidence.items()
@@ -92,17 +98,19 @@ def _verdict(choice: Choice, looks: Mapping[str, Looks], compiled: Mapping[str, 
     counts = Counter(mode or EAGER for mode in choice.modes.values())
     summary = ", ".join(f"{mode} for {count}" for mode, count in sorted(counts.items()))
     configs = f"{len(cases)} config{'s' if len(cases) > 1 else ''}"
-    files = {CHOICE: canonical_json(choice.to_json()), COMPILED: canonical_json(dict(compiled))}
-    return Verdict(GATE, PASS, summary=f"{summary} of {configs}", cases=cases, files=files)
+    return Verdict(GATE, PASS, summary=f"{summary} of {configs}", cases=cases, files=dict(files))
 
 
 def _gain(looks: Looks) -> dict[str, Any]:
-    """How much faster compiling makes the baseline, with bounds; empty if unknown."""
+    """How much faster compiling makes the baseline, with bounds; empty if unknown.
+
+    A replay may tune no better than the worst of these tunings.
+    """
     eager, compiled = (looks.times.get(mode) for mode in COUNTED)
     if not eager or not compiled:
         return {}
     return {
         "speedup": number(statistics.median(eager) / statistics.median(compiled)),
-        "low": number(min(eager) / max(compiled) / ELSEWHERE),
+        "low": number(min(eager) / max([*compiled, *looks.tunings]) / ELSEWHERE),
         "high": number(max(eager) / min(compiled) * ELSEWHERE),
     }

@@ -31,6 +31,7 @@ LEAST = 5  # calls on other values for each config of a process: three processes
 _ELEMENTS = {"hip": 4096, "torch": 4096, "python": 1024, "call": 4096}
 _EXTENTS = {"hip": 512, "torch": 512, "python": 64, "call": 512}
 _ELSEWHERE = (1 << 20, 1 << 16)
+_SLOW_SECONDS = 0.05
 _TOGETHER = 1 << 24  # elements of the largest tensor, over all calls made in one batch
 _AS_IT_IS, _REDUCED = 1 << 22, 1 << 20  # elements of the largest tensor of a config
 
@@ -193,13 +194,18 @@ class Asides:
         """Small configs at the edges of the space, different in every judging."""
         spec = self._spec
         elements, extent = _ELSEWHERE
-        if spec.platform == "cpu":
+        if spec.platform == "cpu" or self._is_slow():
             elements, extent = _ELEMENTS[spec.candidate.abi], _EXTENTS[spec.candidate.abi]
         ground = Ground.of(spec)
         small = replace(
             ground, elements=min(elements, ground.elements), extent=min(extent, ground.extent)
         )
         return edges.edges(small, f"asides {self._draw}", SIZES + len(spec.space.dtypes))[-SIZES:]
+
+    def _is_slow(self) -> bool:
+        """Whether the oracle takes long on this host for calls of a usual size."""
+        seconds = map(self._judge.host_seconds, self._smallest().values())
+        return max(seconds, default=0.0) > _SLOW_SECONDS
 
     def _right(
         self, config: Config, kinds: Sequence[str]

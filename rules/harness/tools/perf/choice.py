@@ -88,7 +88,7 @@ class Looks:
     """The first measurements of one config.
 
     Attributes:
-        times: by mode, ns per call of each measurement; of the fastest tuning, if there are some.
+        times: by mode, ns per call of each measurement; of the fastest tuning, if tuned.
         refused: by mode, why it is not available.
         tunings: the median of each tuning of a mode that may be chosen.
         fastest: the cache of the fastest of these; empty for none.
@@ -100,7 +100,7 @@ class Looks:
     fastest: str = ""
 
     def note(self, mode: str, found: list[float] | str, cache: str) -> None:
-        """Note the times of a compiled mode, or why there are none, of a process with a cache."""
+        """Record the times of a compiled mode, or why it failed; ``cache`` is where it compiled."""
         if isinstance(found, str):
             if mode not in self.times:
                 self.refused[mode] = found

@@ -10,11 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from base.program import CandidateFault, Config
 from gpu import session
+from terms.reasons import Reason
 from truth.assessment import Tensors
 from truth.side import Side
 
@@ -24,6 +27,8 @@ from perf.gated import GatedMeter
 from perf.pilot import Pilot
 
 MOST = 12
+_FOR_THE_JUDGE = 2  # processors, as its threads wait without sleeping
+_CROWDED = {Reason.OUT_OF_MEMORY, Reason.TIMEOUT, Reason.CRASH}
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,11 @@ class Trial:
 
 
 class Compiled:
-    """A process that has compiled its config, or has failed to."""
+    """A process that has compiled its config, or has failed to.
+
+    Attributes:
+        crowded: whether it failed for want of something that others had meanwhile.
+    """
 
     def __init__(
         self, trial: Trial, fault: CandidateFault | None, runner: Held | None, ends: ExitStack
@@ -44,6 +53,7 @@ class Compiled:
         self._fault = fault
         self._runner = runner
         self._ends = ends
+        self.crowded = False
 
     @contextmanager
     def running(self) -> Iterator[Held]:
@@ -54,6 +64,7 @@ class Compiled:
                     raise self._fault or AssertionError
                 yield self._runner
         except CandidateFault as fault:
+            self.crowded = fault.reason in _CROWDED
             raise baseline_fault(self._trial.side.program, fault) from fault
         finally:
             session.give_back()
@@ -63,7 +74,7 @@ class Compiled:
 def together(meter: GatedMeter, pilot: Pilot, trials: Sequence[Trial]) -> Iterator[list[Compiled]]:
     """The processes of ``trials``, once all have compiled; the block takes them in turn.
 
-    Whatever it leaves ends with it. Raises MachineFault.
+    Processes that are still alive end with the block. Raises MachineFault.
     """
     drawn = {trial.config.name: trial.config for trial in trials}
     calls = {name: inputs(meter.draw(0, config, 0, 1)) for name, config in drawn.items()}
@@ -82,7 +93,7 @@ def together(meter: GatedMeter, pilot: Pilot, trials: Sequence[Trial]) -> Iterat
         found = []
         for trial, future, fault in zip(trials, begun, faults, strict=True):
             runner, ends = (None, ExitStack()) if fault else future.result()
-            kept.enter_context(ends)
+            kept.push(partial(_end, ends))
             known = fault if isinstance(fault, CandidateFault) else None
             found.append(Compiled(trial, known, runner, ends))
         for fault in faults:
@@ -93,7 +104,7 @@ def together(meter: GatedMeter, pilot: Pilot, trials: Sequence[Trial]) -> Iterat
 
 def groups(pilot: Pilot, trials: Sequence[Trial]) -> list[list[Trial]]:
     """The trials in the groups for which processors and the device's memory have room."""
-    most = max(1, min(MOST, len(os.sched_getaffinity(0))))
+    most = max(1, min(MOST, len(os.sched_getaffinity(0)) - _FOR_THE_JUDGE))
     found: list[list[Trial]] = []
     for trial in trials:
         beside = [*found[-1], trial] if found else []
@@ -102,6 +113,12 @@ def groups(pilot: Pilot, trials: Sequence[Trial]) -> list[list[Trial]]:
         else:
             found.append([trial])
     return found
+
+
+def _end(ends: ExitStack, *error: Any) -> None:
+    """End a process that nobody asks any more; how it ends tells nothing."""
+    with suppress(CandidateFault):
+        ends.__exit__(*error)
 
 
 def _begun(trial: Trial, slots: int, calls: Sequence[Tensors]) -> tuple[Held, ExitStack]:

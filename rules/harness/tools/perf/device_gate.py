@@ -138,7 +138,7 @@ class DeviceGate:
                     "verifying": {name: asdict(one) for name, one in self._verifying.items()},
                 },
                 "draw": self._drawn,
-                "seconds": self._meter.phases.rounded(),
+                "seconds": self.seconds,
                 "machine": {
                     "cores": os.cpu_count(),
                     "load": self._host[-1]["load"],
@@ -163,11 +163,16 @@ class DeviceGate:
             return Choice.read(Path(self._spec.choice), configs)
         return self.chooser().choose()
 
-    def chooser(self) -> Chooser:
+    def chooser(self, tunings: int = 1) -> Chooser:
         """The chooser among the modes of a PyTorch baseline."""
         judge = self._judge
         known = (self._meter, self._pilot, judge.assessor, judge.baseline)
-        return Chooser(*known, self._spec.configs)
+        return Chooser(*known, self._spec.configs, tunings=tunings)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Where the seconds went so far, by phase."""
+        return self._meter.phases.rounded()
 
     @property
     def baseline_cache(self) -> str:

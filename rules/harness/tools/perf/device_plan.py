@@ -18,7 +18,7 @@ DELIVERED_BYTES = 1 << 30
 slice of the device's time, in which no runner can see them arrive."""
 
 HOST_SECONDS = 0.25
-"""How long the host may take for the inputs and true outputs of one batch.
+"""How long the host may take for the inputs, true outputs and own check of one batch.
 
 A script may compute them in Python's loops.
 """
@@ -88,7 +88,7 @@ class Wishes:
     ) -> int:
         """The slots for calls of this duration; at least 1.
 
-        ``host_seconds`` is the host's time for the inputs and the true outputs of one call.
+        ``host_seconds`` is the host's time for one call: its inputs, true outputs, and own check.
         """
         need = self.needs[config.name]
         touched = plausibility.traffic(signature, config) or 1
@@ -103,7 +103,7 @@ class Wishes:
         return max(1, min(math.ceil(wanted), int(most)))
 
     def fit(self, slots: Sequence[tuple[str, int]]) -> bool:
-        """Whether there is memory for a process for each of these, with so many slots."""
+        """Whether processes for these configs, each with so many slots, fit in memory together."""
         needed = sum(self.needs[name].bytes(count) + _PROCESS for name, count in slots)
         return needed <= self.tensor_bytes
 

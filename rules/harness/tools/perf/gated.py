@@ -278,8 +278,8 @@ class GatedMeter:
         return self.empties.less(side, sample)
 
     def host_seconds(self, config: Config) -> float:
-        """The host's time to draw one call and its true outputs, once some were asked for."""
-        return self._judge.host_seconds(config)
+        """The host's time, so far, to draw a call, for its true outputs, and for its check."""
+        return self._judge.host_seconds(config) + self._verifier.seconds(config)
 
     def calibrate_first(self, side: SideName, runner: Held, config: Config) -> None:
         """``calibrate`` if this side has no empty batches yet."""

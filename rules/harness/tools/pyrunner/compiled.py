@@ -62,13 +62,20 @@ def measure_alone() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     turn = (folder / _TURN).open("ab")  # for the life of the process
 
+    measuring = 0  # one measurement may begin another one
+
     @functools.wraps(plain)
     def alone(*given: Any, **named: Any) -> Any:
-        fcntl.flock(turn, fcntl.LOCK_EX)
+        nonlocal measuring
+        if not measuring:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+        measuring += 1
         try:
             return plain(*given, **named)
         finally:
-            fcntl.flock(turn, fcntl.LOCK_UN)
+            measuring -= 1
+            if not measuring:
+                fcntl.flock(turn, fcntl.LOCK_UN)
 
     benchmarker.benchmark_gpu = alone
 

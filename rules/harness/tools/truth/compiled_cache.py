@@ -9,8 +9,10 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 MOST_BYTES = 64 << 20
 """A larger cache is not passed on, and each judging compiles for itself."""
@@ -37,10 +39,7 @@ def folder_of(cache: str, mode: str) -> str:
 
 
 def tuning_folder(cache: str, name: str) -> str:
-    """The part for one tuning, which is to know of no other; empty without a cache.
-
-    Its compiler still waits for those of the other tunings before it measures.
-    """
+    """The cache of one tuning; empty without a cache. All share a lock: one measures at a time."""
     folder = _made(cache, f"{_TUNING}-{name}")
     if folder:
         turn = Path(folder, FOLDERS[0], TURN)
@@ -56,16 +55,18 @@ def take_choices(cache: str, tunings: Iterable[str]) -> None:
     """Let the compiled modes have what the compiler chose in these tunings, and nothing else.
 
     Of each kernel, tens of variants were compiled to choose one. Compiling again yields no others.
+    Where two tunings chose for the same kernel, the first one counts.
     """
     there = Path(folder_of(cache, _COMPILED))
     for tuning in tunings:
-        tables = Path(tuning, _TABLES)
         for path in _files(tuning):
-            chosen = path.suffix in _CHOICES or tables in path.parents
-            if chosen and not path.is_symlink():
-                place = there / path.relative_to(tuning)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(path.read_bytes())
+            if path.is_symlink():
+                continue
+            place = there / path.relative_to(tuning)
+            if path.suffix in _CHOICES and not place.exists():
+                _write(place, path.read_bytes())
+            elif Path(tuning, _TABLES) in path.parents:
+                _write(place, _merged(place, path))
 
 
 def collected(cache: str) -> dict[str, str]:
@@ -91,6 +92,39 @@ def lay_out(file: Path, cache: str) -> None:
         path = Path(cache) / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(content, validate=True))
+
+
+def forget_tunings(cache: str) -> None:
+    """Remove the caches of all tunings."""
+    for folder in Path(cache).glob(f"{_TUNING}-*") if cache else ():
+        shutil.rmtree(folder)
+
+
+def _merged(first: Path, other: Path) -> bytes:
+    """The tables of two files as one; a file that holds no table counts for nothing."""
+    known, more = (_table(path) for path in (first, other))
+    return json.dumps(_both(known, more)).encode()
+
+
+def _table(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _both(first: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    joined = {**other, **first}
+    for name in first.keys() & other.keys():
+        if isinstance(first[name], dict) and isinstance(other[name], dict):
+            joined[name] = _both(first[name], other[name])
+    return joined
+
+
+def _write(place: Path, content: bytes) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(content)
 
 
 def _made(cache: str, name: str) -> str:

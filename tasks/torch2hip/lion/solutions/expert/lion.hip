@@ -1,12 +1,13 @@
 // One step of the optimiser Lion, its gradient clipped by the norm, in two passes.
 //
-// The first pass adds up squares of the gradient, kParts blocks with a part of the sum each. In the
-// second pass every block adds up the parts in the same order, so that equal calls give equal bits,
-// and updates its elements; there are only as many blocks as run at once, so that all end together.
-// They go from the end of the vectors to their beginning: the end of the gradient is what the first
-// pass read last, and is still in the cache. A thread moves packs of four elements, 16 bytes in
-// float32, several of them requested before one is used; what is left after the last whole pack is
-// updated one by one. If a pointer is not aligned, all elements are.
+// The first pass adds up squares of the gradient, kParts blocks with a part of the sum each. The
+// parts are added up in the same order in every call, so that equal calls give equal bits: by a
+// block of their own where there is much to update, by every block of the second pass where
+// another launch would take longer. That pass goes from the end of the vectors to their beginning:
+// the end of the gradient is what the first pass read last, and is still in the cache. A thread
+// moves packs of four elements, 16 bytes in float32, several of them requested before one is used;
+// what is left after the last whole pack is updated one by one. If a pointer is not aligned, all
+// elements are.
 #include <hip/hip_bf16.h>
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
@@ -18,7 +19,7 @@ constexpr int kThreads = 256;
 constexpr int kWave = 32;     // lanes that reduce by shuffles, also in waves of 64
 constexpr int kParts = 1024;  // blocks of the first pass: about as many as run at once
 constexpr int kItems = 2;     // packs of a thread of the second pass
-constexpr int kResident = 6;     // blocks of the second pass that a processor has at least
+constexpr int kFew = 2048;    // blocks of the second pass that add up the parts themselves
 
 __device__ float to_float(float v) { return v; }
 __device__ float to_float(__half v) { return __half2float(v); }
@@ -106,18 +107,30 @@ struct Rates {
   float lr, beta1, beta2, decay;
 };
 
-template <class T, int kPack>
-__global__ __launch_bounds__(kThreads, kResident) void update(
-    const T* __restrict__ grad, const float* __restrict__ param, const float* __restrict__ m,
-    const float* __restrict__ limit, const double* __restrict__ parts, T* __restrict__ weight,
-    float* __restrict__ param_new, float* __restrict__ m_new, Rates rates, int64_t steps,
-    int64_t n) {
-  const int64_t packs = n / kPack;
+// The factor that limits the gradient's norm, for all threads of the block.
+__device__ float clip_of(const double* __restrict__ parts, const float* __restrict__ limit) {
   double some = 0.0;
 #pragma unroll
   for (int i = 0; i < kParts / kThreads; ++i) some += parts[i * kThreads + threadIdx.x];
   const float norm = (float)sqrt(block_sum(some));
-  const float clip = fminf(1.0f, limit[0] / (norm + 1e-6f));
+  return fminf(1.0f, limit[0] / (norm + 1e-6f));
+}
+
+__global__ __launch_bounds__(kThreads) void add_parts(const double* __restrict__ parts,
+                                                      const float* __restrict__ limit,
+                                                      float* __restrict__ known) {
+  const float clip = clip_of(parts, limit);
+  if (threadIdx.x == 0) known[0] = clip;
+}
+
+template <class T, int kPack, bool kKnown>
+__global__ __launch_bounds__(kThreads) void update(
+    const T* __restrict__ grad, const float* __restrict__ param, const float* __restrict__ m,
+    const float* __restrict__ limit, const double* __restrict__ parts,
+    const float* __restrict__ known, T* __restrict__ weight, float* __restrict__ param_new,
+    float* __restrict__ m_new, Rates rates, int64_t n) {
+  const int64_t packs = n / kPack;
+  const float clip = kKnown ? known[0] : clip_of(parts, limit);
 
   const auto one = [&](float g, float param, float m, float& param_new, float& m_new) {
     g *= clip;
@@ -135,32 +148,30 @@ __global__ __launch_bounds__(kThreads, kResident) void update(
     param_new[left] = p;
     m_new[left] = v;
   }
-  for (int64_t step = blockIdx.x; step < steps; step += gridDim.x) {
-    const int64_t last = packs - 1 - step * (kThreads * kItems) - threadIdx.x;
-    Pack<T, kPack> g[kItems];
-    Pack<float, kPack> p[kItems], v[kItems];
+  const int64_t last = packs - 1 - (int64_t)blockIdx.x * (kThreads * kItems) - threadIdx.x;
+  Pack<T, kPack> g[kItems];
+  Pack<float, kPack> p[kItems], v[kItems];
 #pragma unroll
-    for (int u = 0; u < kItems; ++u) {
-      const int64_t at = (last - u * kThreads) * kPack;
-      if (at < 0) continue;
-      g[u] = read<T, kPack>(grad + at);
-      p[u] = read<float, kPack>(param + at);
-      v[u] = read<float, kPack>(m + at);
+  for (int u = 0; u < kItems; ++u) {
+    const int64_t at = (last - u * kThreads) * kPack;
+    if (at < 0) continue;
+    g[u] = read<T, kPack>(grad + at);
+    p[u] = read<float, kPack>(param + at);
+    v[u] = read<float, kPack>(m + at);
+  }
+#pragma unroll
+  for (int u = 0; u < kItems; ++u) {
+    const int64_t at = (last - u * kThreads) * kPack;
+    if (at < 0) continue;
+    Pack<T, kPack> w;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      one(to_float(g[u].v[j]), p[u].v[j], v[u].v[j], p[u].v[j], v[u].v[j]);
+      w.v[j] = from_float<T>(p[u].v[j]);
     }
-#pragma unroll
-    for (int u = 0; u < kItems; ++u) {
-      const int64_t at = (last - u * kThreads) * kPack;
-      if (at < 0) continue;
-      Pack<T, kPack> w;
-#pragma unroll
-      for (int j = 0; j < kPack; ++j) {
-        one(to_float(g[u].v[j]), p[u].v[j], v[u].v[j], p[u].v[j], v[u].v[j]);
-        w.v[j] = from_float<T>(p[u].v[j]);
-      }
-      write<T, kPack>(weight + at, w);
-      write<float, kPack>(param_new + at, p[u]);
-      write<float, kPack>(m_new + at, v[u]);
-    }
+    write<T, kPack>(weight + at, w);
+    write<float, kPack>(param_new + at, p[u]);
+    write<float, kPack>(m_new + at, v[u]);
   }
 }
 
@@ -169,15 +180,18 @@ void launch(const T* grad, const float* param, const float* m, const float* limi
             float* param_new, float* m_new, Rates rates, int64_t n, double* parts,
             hipStream_t stream) {
   constexpr int kStep = kThreads * kItems;
-  int device = 0, processors = 1;
-  (void)hipGetDevice(&device);
-  (void)hipDeviceGetAttribute(&processors, hipDeviceAttributeMultiprocessorCount, device);
-  const int64_t steps = (n / kPack + kStep - 1) / kStep, most = (int64_t)processors * kResident;
-  const int64_t blocks = steps < most ? steps : most;
-  const dim3 grid((unsigned)(blocks < 1 ? 1 : blocks));
-  add_squares<T, kPack><<<dim3(kParts), dim3(kThreads), 0, stream>>>(grad, parts, n);
-  update<T, kPack><<<grid, dim3(kThreads), 0, stream>>>(grad, param, m, limit, parts, weight,
-                                                        param_new, m_new, rates, steps, n);
+  const int64_t blocks = (n / kPack + kStep - 1) / kStep;
+  const dim3 grid((unsigned)(blocks < 1 ? 1 : blocks)), block(kThreads);
+  float* known = (float*)(parts + kParts);
+  add_squares<T, kPack><<<dim3(kParts), block, 0, stream>>>(grad, parts, n);
+  if (blocks <= kFew) {
+    update<T, kPack, false><<<grid, block, 0, stream>>>(grad, param, m, limit, parts, known, weight,
+                                                        param_new, m_new, rates, n);
+    return;
+  }
+  add_parts<<<dim3(1), block, 0, stream>>>(parts, limit, known);
+  update<T, kPack, true><<<grid, block, 0, stream>>>(grad, param, m, limit, parts, known, weight,
+                                                     param_new, m_new, rates, n);
 }
 
 template <class T>
@@ -199,7 +213,7 @@ hipError_t lion(const T* grad, const float* param, const float* m, const float* 
 }  // namespace
 
 extern "C" size_t lion_f32_workspace(int64_t n) {
-  return kParts * sizeof(double);
+  return (kParts + 1) * sizeof(double);
 }
 
 extern "C" hipError_t lion_f32(const float* grad, const float* param, const float* m,
@@ -211,7 +225,7 @@ extern "C" hipError_t lion_f32(const float* grad, const float* param, const floa
 }
 
 extern "C" size_t lion_f16_workspace(int64_t n) {
-  return kParts * sizeof(double);
+  return (kParts + 1) * sizeof(double);
 }
 
 extern "C" hipError_t lion_f16(const __half* grad, const float* param, const float* m,
@@ -223,7 +237,7 @@ extern "C" hipError_t lion_f16(const __half* grad, const float* param, const flo
 }
 
 extern "C" size_t lion_bf16_workspace(int64_t n) {
-  return kParts * sizeof(double);
+  return (kParts + 1) * sizeof(double);
 }
 
 extern "C" hipError_t lion_bf16(const __hip_bfloat16* grad, const float* param, const float* m,

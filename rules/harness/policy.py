@@ -69,13 +69,14 @@ def check_policies(attrs: Mapping[str, Any]) -> None:
                 "'max_processes' is less than 'processes'", (gate, "max_processes")
             )
     known = (*DISTRIBUTIONS, *attrs["distributions"])
-    for index, name in enumerate(attrs["correctness"].get("distributions", ())):
-        if name not in known:
-            raise AttributeProblem(
-                f"unknown distribution '{name}'",
-                ("correctness", "distributions", index),
-                _hint(str(name), known),
-            )
+    for gate in (gates.CORRECTNESS, gates.PERF):
+        for index, name in enumerate(attrs[gate].get("distributions", ())):
+            if name not in known:
+                raise AttributeProblem(
+                    f"unknown distribution '{name}'",
+                    (gate, "distributions", index),
+                    _hint(str(name), known),
+                )
 
 
 def gate_policy(attrs: Mapping[str, Any], gate: str, platform: PlatformSpec) -> dict[str, Any]:
@@ -83,6 +84,7 @@ def gate_policy(attrs: Mapping[str, Any], gate: str, platform: PlatformSpec) -> 
 
     A dtype's tolerance in the gate's own table wins over the task's. The task's own
     distributions follow the built-in ones, unless the gate's table lists the distributions to try.
+    Perf's are those of correctness.
     """
     policy = dict(attrs[gate])
     tolerance = {**attrs["tolerance"], **policy.get("tolerance", {})}
@@ -94,6 +96,8 @@ def gate_policy(attrs: Mapping[str, Any], gate: str, platform: PlatformSpec) -> 
         policy["tolerance"] = tolerance
     if gate == gates.CORRECTNESS and attrs["distributions"]:
         policy.setdefault("distributions", [*DISTRIBUTIONS, *attrs["distributions"]])
+    if gate == gates.PERF and (listed := attrs["correctness"].get("distributions")):
+        policy.setdefault("distributions", listed)
     return policy
 
 

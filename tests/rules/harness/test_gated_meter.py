@@ -7,6 +7,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 from base.program import Batch, CandidateFault, Config, Gated
@@ -14,7 +15,7 @@ from gpu import session
 from perf import device_state, gated
 from perf.device_budget import GIB, Budget
 from perf.gate_samples import GATE_CLOCK, HOST_CLOCK, Empties, GateSample, SidePlan, Taken
-from perf.gated import MORE_DOUBTS, GatedMeter
+from perf.gated import _AHEAD, MORE_DOUBTS, GatedMeter
 from terms.reasons import Reason
 from truth.oracle import TaskFault
 
@@ -24,6 +25,8 @@ SLOTS, EMPTY_NS, CALL_NS, HOST_NS = 10, 1_000, 500, 90_000
 
 class Runner:
     """A runner whose calls take ``CALL_NS``; whether it waits behind the gate is ``holds``."""
+
+    repeated: ClassVar[list[int]] = []
 
     def __init__(self, log, *, holds=True, doubts=()):
         self.log = log
@@ -42,6 +45,7 @@ class Runner:
         return Batch(tuple({} for _ in inputs), HOST_NS, HOST_NS + EMPTY_NS)
 
     def repeat(self, inputs, slots):
+        self.repeated.append(slots)
         return self.batch([inputs])
 
     def empty(self):
@@ -113,11 +117,11 @@ def made(monkeypatch, log, cases):
         cases.append(case)
         return SimpleNamespace(inputs={}, case=case)
 
-    def make(**how):
+    def make(*, repeatable=True, **how):
         judge = SimpleNamespace(
             baseline=Side("baseline", log),
             candidate=Side("candidate", log, **how),
-            repeatable=True,
+            repeatable=repeatable,
             remember=lambda _: None,
             call=called,
         )
@@ -247,6 +251,17 @@ def test_calls_of_a_round_have_one_state_and_those_of_the_next_another(made, cas
 
     assert [len(epochs) for epochs in states] == [1, 1]
     assert states[0].isdisjoint(states[1])
+
+
+def test_calls_that_change_their_inputs_are_never_repeated(made, cases):
+    Runner.repeated.clear()
+    made(repeatable=False).round(1, CONFIGS[:1], planned)
+    assert not Runner.repeated
+    ahead = {case.round for case in cases if case.round >> 16 & 255 == _AHEAD}
+    assert len(ahead) == SLOTS
+
+    made().round(1, CONFIGS[:1], planned)
+    assert set(Runner.repeated) == {SLOTS}
 
 
 def test_what_is_loaded_is_not_loaded_again(made, log):

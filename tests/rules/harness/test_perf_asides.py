@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -14,6 +15,8 @@ from base.spec import parse_spec
 from correctness import edges
 from judging_doubles import REFERENCE, judge, softmax, write_spec
 from perf.asides import Asides
+from terms.perf import PerfPolicy
+from terms.policy import DISTRIBUTIONS
 from terms.reasons import Reason
 
 TIMED = {64, 257}  # columns of the configs
@@ -112,7 +115,7 @@ def test_what_compiles_for_each_size_gets_other_sizes_once_in_a_process(
 ):
     spec = parse_spec(write_spec(tmp_path, REFERENCE, gate="perf"))
     spec = replace(spec, candidate=replace(spec.candidate, abi=abi, platform="cuda:sm_90"))
-    asides = Asides(SimpleNamespace(assessor=None), spec, draw=7)
+    asides = Asides(SimpleNamespace(assessor=None), spec, PerfPolicy(), draw=7)
     size = SimpleNamespace(config=spec.configs[0], calls=["a", "b", "c"], slack={})
     monkeypatch.setattr(asides, "_sizes", [size])
 
@@ -125,15 +128,53 @@ def test_what_compiles_for_each_size_gets_other_sizes_once_in_a_process(
     assert len({str(names) for names in asked}) == 3 - most  # any config's turn, if only one's
 
 
-@pytest.mark.parametrize(("seconds", "small"), [(0.01, False), (0.2, True)])
-def test_other_sizes_are_small_for_an_oracle_that_takes_long(tmp_path, monkeypatch, seconds, small):
+@pytest.mark.parametrize(
+    ("seconds", "elements", "extent"),
+    [(1e-3, sys.maxsize, 8192), (0.01, 5120, 512), (50.0, 1, 512)],
+)
+def test_other_sizes_are_small_for_an_oracle_that_takes_long(
+    tmp_path, monkeypatch, seconds, elements, extent
+):
+    """It may go through the elements one by one; the smallest config has 512."""
     spec = parse_spec(write_spec(tmp_path, REFERENCE, gate="perf"))
     spec = replace(spec, platform="cuda:sm_90")
     monkeypatch.setattr(edges, "edges", lambda ground, *_: [ground])
     judge = SimpleNamespace(assessor=None, host_seconds=lambda _: seconds)
-    (ground,) = map(vars, Asides(judge, spec, draw=7)._other_sizes())
+    asides = Asides(judge, spec, PerfPolicy(), draw=7)
+    (ground,) = map(vars, asides._other_sizes())
 
-    assert (ground["extent"] <= 512) is small
+    assert asides._affordable_elements() == elements
+    assert (ground["elements"], ground["extent"]) == (4096, extent)
+
+
+@pytest.mark.parametrize(
+    ("listed", "odd"),
+    [
+        (DISTRIBUTIONS, DISTRIBUTIONS[1:]),
+        (("default",), ()),
+        (("rows", "own", "default"), ("rows",)),
+    ],
+)
+def test_untimed_values_are_those_that_the_task_admits(tmp_path, monkeypatch, listed, odd):
+    spec = parse_spec(write_spec(tmp_path, REFERENCE, gate="perf"))
+    judge = SimpleNamespace(assessor=None, baseline=SimpleNamespace(kill=lambda: None))
+    asides = Asides(judge, spec, PerfPolicy(distributions=listed), draw=7)
+    asked = []
+
+    def found(_, kinds):
+        asked.append(tuple(kinds))
+        return []
+
+    monkeypatch.setattr(asides, "_found", found)
+    monkeypatch.setattr(asides, "_preferred", lambda _: [])
+    monkeypatch.setattr(asides, "_other_sizes", lambda: list(spec.configs))
+    asides.prepare()
+
+    small = len(asides._smallest())
+    assert asked[:small] == [odd] * small
+    for kinds in asked[small:]:
+        assert kinds
+        assert set(kinds) <= {"default", *odd}
 
 
 def test_calls_to_which_the_oracle_has_no_answer_are_left_out():
@@ -147,7 +188,7 @@ def test_calls_to_which_the_oracle_has_no_answer_are_left_out():
         allowed=lambda *_: 1.0,
         measured_exactly=lambda _: frozenset(),
     )
-    asides = Asides(SimpleNamespace(assessor=right), None, 1)
+    asides = Asides(SimpleNamespace(assessor=right), None, PerfPolicy(), 1)
     for defined in (True, False):
         right.defined = lambda _, defined=defined: defined
         assert [found for found, _ in asides._looked_at([(call, {})])] == [call] * defined

@@ -8,6 +8,7 @@ All are verified like timed calls. Their places follow from a number drawn when 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,8 @@ from base.sampler import Ground
 from base.seeds import Stream
 from base.spec import Spec, largest_tensor
 from correctness import edges
-from terms.policy import DISTRIBUTIONS
+from terms.perf import PerfPolicy
+from terms.policy import DEFAULT
 from truth import distributions
 from truth.assessment import Call, Tensors, larger
 from truth.judge import Case, Judge
@@ -24,14 +26,14 @@ from truth.judge import Case, Judge
 from perf.verification import Verifier
 
 STAGE = "asides"
-KINDS = tuple(distributions.CHANGES)
 SIZES = 4  # other sizes in one judging
 KINDS_OF_SIZE = 5  # distributions on which the baseline is tried at each of them
 LEAST = 5  # calls on other values for each config of a process: three processes cover all kinds
 _ELEMENTS = {"hip": 4096, "torch": 4096, "python": 1024, "call": 4096}
 _EXTENTS = {"hip": 512, "torch": 512, "python": 64, "call": 512}
 _ELSEWHERE = (1 << 20, 1 << 16)
-_SLOW_SECONDS = 0.05
+_SECONDS = 0.1  # of the host, for a call of another size
+_QUICK_SECONDS = 2e-3  # for which sizes do not matter
 _TOGETHER = 1 << 24  # elements of the largest tensor, over all calls made in one batch
 _AS_IT_IS, _REDUCED = 1 << 22, 1 << 20  # elements of the largest tensor of a config
 
@@ -70,8 +72,11 @@ class Asides:
     baseline's runner finds these beforehand, while nothing is timed.
     """
 
-    def __init__(self, judge: Judge, spec: Spec, draw: int) -> None:
+    def __init__(self, judge: Judge, spec: Spec, policy: PerfPolicy, draw: int) -> None:
         self._judge = judge
+        self._distributions = [
+            name for name in policy.distributions if name in {DEFAULT, *distributions.CHANGES}
+        ]
         self._spec = spec
         self._draw = draw
         self._kinds: dict[str, Sequence[str]] = {}
@@ -81,16 +86,17 @@ class Asides:
     def prepare(self) -> None:
         """Choose values and sizes. Raises MachineFault and TaskFault."""
         stream = Stream("asides", self._draw)
+        odd = [name for name in self._distributions if name != DEFAULT]
         try:
             right = {
-                dtype: self._preferred(list(self._found(config, KINDS)))
+                dtype: self._preferred(list(self._found(config, odd)))
                 for dtype, config in self._smallest().items()
             }
             for config in self._spec.configs:
                 self._kinds[config.name] = stream.shuffled(right[config.dtype])
             found = []
             for config in self._other_sizes():
-                kinds = stream.shuffled(DISTRIBUTIONS)[:KINDS_OF_SIZE]
+                kinds = stream.shuffled(self._distributions)[:KINDS_OF_SIZE]
                 calls, slack = self._right(config, kinds)
                 if calls:
                     found.append(_Size(config, calls, slack))
@@ -194,18 +200,28 @@ class Asides:
         """Small configs at the edges of the space, different in every judging."""
         spec = self._spec
         elements, extent = _ELSEWHERE
-        if spec.platform == "cpu" or self._is_slow():
-            elements, extent = _ELEMENTS[spec.candidate.abi], _EXTENTS[spec.candidate.abi]
+        abi, most = spec.candidate.abi, self._affordable_elements()
+        if spec.platform == "cpu" or most < elements:
+            elements = _ELEMENTS[abi] if spec.platform == "cpu" else max(_ELEMENTS[abi], most)
+            extent = _EXTENTS[abi]
         ground = Ground.of(spec)
         small = replace(
             ground, elements=min(elements, ground.elements), extent=min(extent, ground.extent)
         )
         return edges.edges(small, f"asides {self._draw}", SIZES + len(spec.space.dtypes))[-SIZES:]
 
-    def _is_slow(self) -> bool:
-        """Whether the oracle takes long on this host for calls of a usual size."""
-        seconds = map(self._judge.host_seconds, self._smallest().values())
-        return max(seconds, default=0.0) > _SLOW_SECONDS
+    def _affordable_elements(self) -> int:
+        """The elements of a tensor for which the host does not take longer than it should.
+
+        A reference may go through them one by one.
+        """
+        most = sys.maxsize
+        for config in self._smallest().values():
+            seconds = self._judge.host_seconds(config)
+            if seconds > _QUICK_SECONDS:
+                size = largest_tensor(self._spec.signature, config.dims)
+                most = min(most, int(size * _SECONDS / seconds))
+        return most
 
     def _right(
         self, config: Config, kinds: Sequence[str]

@@ -52,7 +52,7 @@ class DeviceGate:
         self._drawn = policy.draw or secrets.randbits(48)
         self._budget = Budget.of_device(policy.memory_share)
         judge = self._judge = Judge.assemble(spec, launcher, policy)
-        self._asides = Asides(judge, spec, self._drawn)
+        self._asides = Asides(judge, spec, policy, self._drawn)
         self._meter = GatedMeter(
             judge,
             self._asides,

@@ -17,11 +17,15 @@ DELIVERED_BYTES = 1 << 30
 """The most input bytes of a batch, unless a single call has more. They are delivered within one
 slice of the device's time, in which no runner can see them arrive."""
 
-HOST_SECONDS = 0.25
-"""How long the host may take for the inputs, true outputs and own check of one batch.
+HOST_SECONDS, MOST_HOST_SECONDS = 0.25, 1.0
+"""How long the host may take for the inputs, true outputs and own check of one batch; and of one
+with ``FEW`` calls.
 
-A script may compute them in Python's loops.
+A script may compute them in Python's loops. The first calls of a batch take longer, which counts
+where calls wait for the host.
 """
+
+FEW = 8
 
 _BESIDE, _LEAST_BESIDE = 4, 2  # copies of the outputs: what an eager program has in between
 
@@ -98,7 +102,7 @@ class Wishes:
             self.most_slots,
             (self.tensor_bytes - need.fixed) // max(need.slot, 1),
             DELIVERED_BYTES // delivered,
-            HOST_SECONDS / max(host_seconds, 1e-9),
+            _by_host(max(host_seconds, 1e-9)),
         )
         return max(1, min(math.ceil(wanted), int(most)))
 
@@ -106,6 +110,11 @@ class Wishes:
         """Whether processes for these configs, each with so many slots, fit in memory together."""
         needed = sum(self.needs[name].bytes(count) + _PROCESS for name, count in slots)
         return needed <= self.tensor_bytes
+
+
+def _by_host(seconds: float) -> float:
+    """The calls that the host has time for, at so many seconds each."""
+    return max(HOST_SECONDS / seconds, min(FEW, MOST_HOST_SECONDS / seconds))
 
 
 def fitting(wanted: int, fits: Callable[[int], bool]) -> int:

@@ -113,7 +113,7 @@ class PerfGate:
     def _plans(self) -> list[Plan]:
         """The plan of each config, from a pilot round that is not counted."""
         pilot = self._meter.round(0, [Plan(config, 1) for config in self._spec.configs], 2)
-        self._meter.asides = Asides(self._judge, self._spec, self._drawn)
+        self._meter.asides = Asides(self._judge, self._spec, self._policy, self._drawn)
         self._meter.asides.prepare()
         return [self._planner.first(config, pilot[config.name]) for config in self._spec.configs]
 

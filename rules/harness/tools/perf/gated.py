@@ -45,6 +45,7 @@ READINGS = 3  # of a batch, while heat slows the device or the judge's processor
 MOST_BATCHES = 6
 MORE_DOUBTS = 4
 AGREEMENT = 0.005  # how far from the median most batches of a process should be at most
+_AHEAD = 4  # the number of the first batch of many calls, if they have to differ
 _WARM = 255  # the number of the batch that repeats one call
 
 
@@ -57,6 +58,7 @@ class GatedMeter:
     ``draw`` is randomness of this judging alone, as for ``perf.measure.Meter``.
 
     Attributes:
+        repeatable: whether a call may be made again in memory that it has been made in.
         modes: by config, the mode in which the baseline is timed, if there are several.
         large: the configs whose calls are too large to keep several, or any beside others.
         empties: the empty batches, whose times are subtracted.
@@ -77,7 +79,7 @@ class GatedMeter:
         self._drawn = draw
         self._number = 0
         self._budget = held
-        self._repeatable = judge.repeatable
+        self.repeatable = judge.repeatable
         self._warm = warm and judge.repeatable
         self._samples = samples
         self._sides: dict[str, Side] = {}
@@ -173,10 +175,13 @@ class GatedMeter:
             made = runner.batch(inputs(first))
         self.verify(verified, side, first, made)
         if slots > 1:  # allocate for many calls now, before any batch waits
+            calls = first if self.repeatable else self.draw(0, config, _AHEAD, slots)
             with self.phases.of("first_calls"):
-                repeated = runner.repeat(first[0].inputs, slots)
-            if self._repeatable:
-                self.verify(verified, side, first, repeated)
+                if self.repeatable:
+                    made = runner.repeat(first[0].inputs, slots)
+                else:
+                    made = runner.batch(inputs(calls))
+            self.verify(verified, side, calls, made)
         return verified
 
     def _time(self, turn: Turn) -> Taken:

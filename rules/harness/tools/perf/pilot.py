@@ -8,7 +8,7 @@ from base.program import Config, Signature
 
 from perf.device_plan import PILOT_SLOTS, Wishes, fitting
 from perf.gate_samples import GATE_CLOCK, HOST_CLOCK, GateSample, SidePlan
-from perf.gate_turn import Held
+from perf.gate_turn import Held, inputs
 from perf.gated import TRIES, GatedMeter
 from perf.plan import SideName
 
@@ -20,6 +20,7 @@ class Pilot:
         self._meter = meter
         self._signature = signature
         self._wishes = wishes
+        self._seconds: dict[str, float] = {}
 
     def look(self, side: SideName, runner: Held, config: Config) -> SidePlan:
         """Run a batch of a few calls."""
@@ -45,7 +46,8 @@ class Pilot:
     def plan(self, side: SideName, runner: Held, config: Config) -> SidePlan:
         """The plan: the wanted number of calls, if all of them can wait behind the gate."""
         seen = self.look(side, runner, config)
-        seconds = self._meter.host_seconds(config)
+        # Known once, so that it limits both sides to equally many calls.
+        seconds = self._seconds.setdefault(config.name, self._meter.host_seconds(config))
         wanted = self._wishes.slots(self._signature, config, seen.call_ns, seconds)
         if seen.clock == HOST_CLOCK or wanted <= seen.slots:
             return SidePlan(seen.call_ns, wanted, seen.clock)
@@ -54,9 +56,10 @@ class Pilot:
         self._meter.prepare(side, runner, config, wanted)
 
         def fits(count: int) -> bool:
-            call = self._meter.draw(0, config, 2, 1)[0]
+            once = self._meter.repeatable
+            calls = inputs(self._meter.draw(0, config, 2, 1 if once else count))
             for _ in range(TRIES):
-                made = runner.gated([call.inputs], repeats=count)
+                made = runner.gated(calls, repeats=count if once else 1)
                 if made is not None and made.held:
                     return True
             return False

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .policy import JudgingPolicy
+from .policy import DISTRIBUTIONS, JudgingPolicy
 
 ON_DEVICE: Mapping[str, Any] = {
     "max_slots": 128,
@@ -41,6 +41,8 @@ class PerfPolicy(JudgingPolicy):
         memory_share: the largest share of a device's memory for the judge and its runners.
         machine_spread: half the 95 % interval that the variation between machines of one kind
             adds to the log ratio, on a device; it is part of every interval.
+        distributions: those of the values of untimed calls; of them, the built-in ones. By default
+            those on which the task's correctness is tested.
         draw: the randomness of the timed inputs, as recorded in ``samples.json`` of an earlier
             judging; 0 for new randomness.
     """
@@ -59,4 +61,5 @@ class PerfPolicy(JudgingPolicy):
     warm: bool = True
     memory_share: float = 0.25
     machine_spread: float = 0.006
+    distributions: tuple[str, ...] = DISTRIBUTIONS
     draw: int = 0

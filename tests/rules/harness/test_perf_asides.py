@@ -14,7 +14,7 @@ from base.program import CandidateFault
 from base.spec import parse_spec
 from correctness import edges
 from judging_doubles import REFERENCE, judge, softmax, write_spec
-from perf.asides import Asides
+from perf.asides import LEAST, Asides
 from terms.perf import PerfPolicy
 from terms.policy import DISTRIBUTIONS
 from terms.reasons import Reason
@@ -166,9 +166,13 @@ def test_untimed_values_are_those_that_the_task_admits(tmp_path, monkeypatch, li
         return []
 
     monkeypatch.setattr(asides, "_found", found)
-    monkeypatch.setattr(asides, "_preferred", lambda _: [])
+    monkeypatch.setattr(asides, "_preferred", lambda _: list(odd))
     monkeypatch.setattr(asides, "_other_sizes", lambda: list(spec.configs))
     asides.prepare()
+
+    for config in spec.configs:  # of nothing but usual values, no batch is worth its time
+        assert asides.batches(config, 2) == (LEAST + 1) // 2 * bool(odd)
+        assert bool(asides.batches(config, 6)) is bool(odd)
 
     small = len(asides._smallest())
     assert asked[:small] == [odd] * small

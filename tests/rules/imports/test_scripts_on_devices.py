@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
-from imported import script_tasks
+from imported import script_tasks, scripted, scripts
 from imported.script_tasks import Learning, expected
 from imported.scripts import Script
 
@@ -88,3 +90,49 @@ def test_cases_that_take_a_script_too_long_are_left_out(script, monkeypatch):
 
     assert [*fewer["configs"]] == every[:2]
     assert fewer["dims"]["rows"] == "1..64"
+
+
+def test_a_script_that_walks_runs_on_the_processor_beside_a_gpu(script, monkeypatch):
+    """Nothing stands in for the GPU there: the judge uses it at the same time."""
+    sizes = {"rows": 4, "cols": 8}
+    torch.manual_seed(3)
+    here = script.watch(sizes, "cpu", briefly=True)
+    monkeypatch.setattr(scripts, "as_on_a_gpu", None)
+    walking = replace(script, walks=True)
+    torch.manual_seed(3)
+    beside = walking.watch(sizes, "cuda:0", briefly=True)
+
+    assert beside.values["x"].equal(here.values["x"])
+    assert [walking.beside(device) for device in ("cuda", "cuda:0", "cpu", "meta")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert not script.beside("cuda")
+
+
+def test_what_such_a_script_expects_is_where_the_call_was(script, told, monkeypatch):
+    asked = []
+
+    def beside(self, device):
+        asked.append(device)
+        return len(asked) == 1
+
+    monkeypatch.setattr(Script, "beside", beside)
+    x = torch.randn(16, 8)
+    found = expected(script, told, {"rows": 16, "cols": 8, "x": x})
+
+    assert found["y"].equal(x.double() * 2.0)
+    assert found["y"].device == x.device
+    assert len(asked) > 1  # on the processor it is asked again
+
+
+@pytest.mark.parametrize(("many", "walks"), [(20, True), (100_000, False)])
+def test_a_script_of_many_steps_walks(script, monkeypatch, many, walks):
+    monkeypatch.setattr(scripted, "MANY", many)
+    home = script.runner.parents[1]
+    attrs, _ = scripted.learn_runner(home, "source/kernel.py", "scripts/task_runner.py")
+
+    assert attrs["parameters"].get("walks", False) is walks
+    assert scripted.Scripted(home, attrs["parameters"])._script.walks is walks

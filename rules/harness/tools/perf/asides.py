@@ -130,9 +130,9 @@ class Asides:
             for i in range(most)
         ]
 
-    def batches(self, most: int) -> int:
+    def batches(self, config: Config, most: int) -> int:
         """The number of batches with calls on other values, at ``most`` such calls in each."""
-        return -(-LEAST // most)
+        return -(-LEAST // most) if self._kinds.get(config.name) else 0
 
     def between(self, number: int, config: Config) -> Aside | None:
         """Calls of another size, for process ``number`` after the calls of ``config``.

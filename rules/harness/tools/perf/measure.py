@@ -95,7 +95,7 @@ class Meter:
         if self.asides is None:
             return drawn
         most = min(plan.slots_of(side) for side in SIDES)
-        parts = self.asides.batches(most)
+        parts = self.asides.batches(plan.config, most)
         for part in range(parts):
             odd = self.asides.among(number, plan.config, most, part, parts)
             place = self.asides.place(number, plan.config, samples + part, part)

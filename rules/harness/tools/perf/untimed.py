@@ -58,7 +58,7 @@ class Untimed:
     def mix(self, turn: Turn) -> None:
         """Run batches like a timed one, behind the gate, but partly on other values."""
         most = min(ODD, turn.slots)
-        parts = self._asides.batches(most)
+        parts = self._asides.batches(turn.config, most)
         for part in range(parts):
             odd = self._asides.among(turn.number, turn.config, most, part, parts)
             self._mix(turn, odd, _BATCH - part)

@@ -66,6 +66,9 @@ def drawn(script: Script, told: Told, config: Mapping[str, Any], device: str) ->
 def expected(script: Script, told: Told, given: Mapping[str, Any]) -> dict[str, Tensor]:
     """What the script expects of a call with the tensors of ``given``."""
     device = str(given[told["inputs"][0]].device)
+    if script.beside(device):
+        near = {name: v.cpu() if isinstance(v, Tensor) else v for name, v in given.items()}
+        return {name: t.to(device) for name, t in expected(script, told, near).items()}
     seen = script.watch(
         sized(told, given),
         device,

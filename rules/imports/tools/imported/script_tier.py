@@ -103,6 +103,8 @@ def verdict(
         if not close(outputs[name], truth[name]):
             return f"'{name}', which the script does not look at, is not what the original gives"
     device = str(next(iter(inputs.values())).device)
+    if script.beside(device):
+        outputs = {name: tensor.cpu() for name, tensor in outputs.items()}
     return _said(script, told["settings"], device, seed, outputs)
 
 

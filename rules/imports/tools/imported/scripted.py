@@ -15,8 +15,14 @@ from imported.original_functions import Answer
 from imported.pytests import Tests, learn_tests
 from imported.script_tier import TIER
 from imported.scripts import Script
+from imported.seeding import seed_all
 
 Told = Mapping[str, Any]
+WALKS = "walks"
+MANY = 1500
+"""The steps of a script from which on it goes through elements one by one: the others of
+AgentKernelArena's have at most 1,465 (November 2026)."""
+
 _STAND_IN = "//rules/imports/tools/imported/stand_in.py"
 
 
@@ -31,8 +37,11 @@ def learn_function(home: Path, file: str, *beside: str) -> tuple[dict[str, Any],
 
 def learn_runner(home: Path, source: str, runner: str) -> tuple[dict[str, Any], str]:
     """A module and the script beside it: the declaration and its origin. Raises LeftOutError."""
-    where = {"source": source, "runner": runner}
-    attrs, told = script_tier.learn(Script(home / runner, home / source))
+    where: dict[str, Any] = {"source": source, "runner": runner}
+    script = Script(home / runner, home / source)
+    attrs, told = script_tier.learn(script)
+    if _steps(script, told) > MANY:
+        where = {**where, WALKS: True}
     check = [] if told.get("tier") == TIER else [runner]
     origin = read_module(home / source, functions=(), of="").origin
     more = {"adapter": _STAND_IN, "check": check, "parameters": {**told, **where}}
@@ -52,12 +61,18 @@ def task_of(home: Path, told: Told) -> Functional | Scripted:
     return Scripted(home, told) if "runner" in told else Functional(home, told["file"])
 
 
+def _steps(script: Script, told: Told) -> int:
+    """How many functions of PyTorch's the script runs at its own sizes."""
+    seed_all(told.get("seed", 1))
+    return script.watch(script.sizes()[0], "cpu").steps
+
+
 class Scripted:
     """A task that was learnt from a script; its files are below ``home``, as ``told`` says."""
 
     def __init__(self, home: Path, told: Told) -> None:
         runner, source = (home / told[name] for name in ("runner", "source"))
-        self._script = Script(runner, source)
+        self._script = Script(runner, source, walks=told.get(WALKS, False))
         if "test" in told:
             self._script = Tests(runner, source, told["test"], told["case"])
 

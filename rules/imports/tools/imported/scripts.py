@@ -13,7 +13,7 @@ import os
 import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -46,10 +46,13 @@ class Script:
     Attributes:
         runner: the script; ``run_correctness`` is its check, ``load_module`` gives the module.
         source: the module.
+        walks: whether it goes through elements one by one. It is then run on the processor, also
+            where the judge computes on a GPU, each of whose elements takes longer to be read.
     """
 
     runner: Path
     source: Path
+    walks: bool = field(default=False, kw_only=True)
 
     def sizes(self) -> tuple[dict[str, int], list[dict[str, int]]]:
         """The sizes of the first case by name, and of all cases that have as many."""
@@ -88,8 +91,12 @@ class Script:
             else {}
         )
         stage = Stage(seen, given, updates, matches or {}, exact, births, briefly, noting, replies)
+        beside = self.beside(device)
         with contextlib.ExitStack() as setting:
-            setting.enter_context(as_on_a_gpu(device))
+            if beside:
+                device = "cpu"
+            else:
+                setting.enter_context(as_on_a_gpu(device))
             setting.enter_context(by_default_on_the_cpu(device))
             setting.enter_context(salted())
             setting.enter_context(instead_of_cuda(device))
@@ -106,6 +113,10 @@ class Script:
         if given is None and replies is None:
             seen.matches = stage.matched()
         return seen
+
+    def beside(self, device: str) -> bool:
+        """Whether the script runs on the processor, and the judge on a GPU."""
+        return self.walks and device.startswith("cuda")
 
     def module(self, *, run: bool, device: str = "cpu") -> types.ModuleType:
         """The module; unless it is to ``run``, launches of its kernels do nothing."""

@@ -49,7 +49,7 @@ So no candidate can reach this limit, which would end the action without a verdi
 """
 
 CHOOSING = replace(JUDGING, timeout=900.0, memory=32 << 30)
-"""The same for the choice of a baseline, for which a dozen compilers run at once."""
+"""The same for the choice of a baseline, for which several compilers run at once."""
 
 GATES = (
     Gate(gates.COMPILE, role=Role.COMPILES, share="compiled", watched=True),

@@ -98,6 +98,7 @@ class Meter:
         self.opened = []
         self.caches = []
         self.looks = 0
+        self.after = []
         self.alive = 0
         self._tried: set[str] = set()
         self.phases = Phases()
@@ -108,8 +109,9 @@ class Meter:
     def in_mode(self, mode):
         return self._side(mode, f"{self.cache}/compiled")
 
-    def tuning(self, mode, name):
-        return self._side(mode, compiled_cache.tuning_folder(self.cache, name), name)
+    def tuning(self, mode, name, after):
+        self.after.append((name, Path(after).name))
+        return self._side(mode, compiled_cache.tuning_folder(self.cache, name, after), name)
 
     def _side(self, mode, cache, name=""):
         running = partial(self._running, mode, name, cache)
@@ -204,6 +206,11 @@ def test_the_fastest_mode_of_each_config_counts(tmp_path):
     assert sorted(meter.opened) == sorted([("", ""), *tuned, (GRAPHS, FIRST)])
     assert meter.looks == LOOKS * (len(CONFIGS) + len(tuned) + 1)
     assert not list(tmp_path.glob("tuning-*"))  # they hold all that was tried
+    assert meter.after == [
+        (f"{number}-{place}", f"tuning-{number - 1}-{place}" if number else "")
+        for number in range(TUNINGS)
+        for place in range(len(CONFIGS))
+    ]
 
 
 def test_of_several_tunings_the_fastest_counts_and_is_kept(tmp_path):

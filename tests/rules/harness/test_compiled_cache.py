@@ -159,6 +159,11 @@ def test_tunings_know_nothing_of_each_other_but_whose_turn_it_is(tmp_path):
         with pytest.raises(BlockingIOError):
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     assert compiled_cache.TURN == compiled._TURN
+    write(first, {"triton/K/variant.cubin": b"kernel", "inductor/ab/k.best_config": b"1"})
+    third = Path(compiled_cache.tuning_folder(str(tmp_path), "c", str(first)))
+    assert read(third) == {"triton/K/variant.cubin": b"kernel", "inductor/turn.lock": b""}
+    fourth = Path(compiled_cache.tuning_folder(str(tmp_path), "d", str(second)))
+    assert read(fourth) == {"inductor/turn.lock": b""}
     assert compiled_cache.tuning_folder(str(tmp_path), "a") == str(first)
     assert compiled_cache.tuning_folder("", "a") == ""
 

@@ -18,7 +18,7 @@ from perf.pilot import Pilot
 
 LOOKS = 3
 TUNINGS = 3
-"""How often the choice of a baseline tunes each config from an empty cache. The fastest counts.
+"""How often the choice of a baseline has each config tuned anew. The fastest counts.
 
 What a compiler chooses depends on its noisy measurements: for one call on an H200, three tunings
 took 17.4, 10.4 and 17.4 us.
@@ -91,13 +91,18 @@ class Chooser:
                 self.looks[config.name].times[""] = found
 
     def _tune(self, mode: str) -> None:
-        """Tune a mode for each config, several times, and keep the fastest."""
-        trials = [
-            Trial(config, self._baseline.tuning(mode, f"{number}-{place}"))
-            for number in range(self._tunings)
-            for place, config in enumerate(self._configs)
-        ]
-        self._look_at(mode, trials)
+        """Tune a mode for each config, several times, and keep the fastest.
+
+        A tuning compiles only what those before it did not.
+        """
+        folders = [""] * len(self._configs)
+        for number in range(self._tunings):
+            sides = [
+                self._baseline.tuning(mode, f"{number}-{place}", after)
+                for place, after in enumerate(folders)
+            ]
+            self._look_at(mode, list(map(Trial, self._configs, sides)))
+            folders = [side.cache for side in sides]
         best = (self.looks[config.name].fastest for config in self._configs)
         compiled_cache.take_choices(self._baseline.cache, filter(None, best))
         compiled_cache.forget_tunings(self._baseline.cache)

@@ -26,7 +26,7 @@ from perf.gate_turn import Held, inputs
 from perf.gated import GatedMeter
 from perf.pilot import Pilot
 
-MOST = 12
+MOST = 8
 _FOR_THE_JUDGE = 2  # processors, as its threads wait without sleeping
 _CROWDED = {Reason.OUT_OF_MEMORY, Reason.TIMEOUT, Reason.CRASH}
 

@@ -38,10 +38,17 @@ def folder_of(cache: str, mode: str) -> str:
     return _made(cache, _COMPILED if mode else _EAGER)
 
 
-def tuning_folder(cache: str, name: str) -> str:
-    """The cache of one tuning; empty without a cache. All share a lock: one measures at a time."""
+def tuning_folder(cache: str, name: str, after: str = "") -> str:
+    """The cache of one tuning; empty without a cache. All share a lock: one measures at a time.
+
+    It begins with the variants that the tuning in the folder ``after`` has compiled, and with
+    nothing of what that has chosen.
+    """
     folder = _made(cache, f"{_TUNING}-{name}")
     if folder:
+        compiled = FOLDERS[1]
+        if after and Path(after, compiled).is_dir():
+            shutil.move(Path(after, compiled), Path(folder, compiled))
         turn = Path(folder, FOLDERS[0], TURN)
         common = Path(cache, TURN)
         common.touch()

@@ -199,9 +199,9 @@ class Side:
         """The same program through ``torch.compile`` in one of its modes; not compiled for ''."""
         return self._compiled(mode, compiled_cache.folder_of(self._policy.cache, mode))
 
-    def tuning(self, mode: str, name: str) -> Side:
-        """As ``in_mode``, with a cache of its own, of this name."""
-        return self._compiled(mode, compiled_cache.tuning_folder(self._policy.cache, name))
+    def tuning(self, mode: str, name: str, after: str = "") -> Side:
+        """As ``in_mode``, with a cache of its own, of this name, for a tuning after another one."""
+        return self._compiled(mode, compiled_cache.tuning_folder(self._policy.cache, name, after))
 
     def _compiled(self, mode: str, cache: str) -> Side:
         program = replace(self._program, mode=mode)

@@ -65,6 +65,11 @@ def test_a_sound_policy_is_accepted(sound):
             ("correctness", "distributions", 1),
             "did you mean 'zeros'?",
         ),
+        (
+            {"perf": {"distributions": ["spices"]}},
+            ("perf", "distributions", 0),
+            "did you mean 'spikes'?",
+        ),
         ({"distributions": ("zeros",)}, ("distributions", 0), "is always tried"),
         ({"tolerance": {"f17": {}}}, ("tolerance", "f17"), "unknown dtype 'f17'"),
         ({"tolerance": {"f16": 1e-3}}, ("tolerance", "f16"), "is not a tolerance"),
@@ -158,6 +163,12 @@ def test_what_holds_for_the_task_holds_for_each_gate():
     assert policy("perf") == {"samples": 3, "tolerance": {"f16": own, "f32": wide}}
     assert policy("correctness")["distributions"] == [*DISTRIBUTIONS, "sorted"]
     assert policy("correctness", attrs()) == {}
+    listed = {"distributions": ["default", "rows"]}
+    assert policy("perf", attrs(correctness=listed)) == listed
+    assert policy("perf", attrs(correctness=listed, perf={"distributions": ["rows"]})) == {
+        "distributions": ["rows"]
+    }
+    assert policy("unseen", attrs(correctness=listed)) == {}
 
 
 def test_tf32_widens_the_tolerance_of_f32_where_a_platform_computes_so():

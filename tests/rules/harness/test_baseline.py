@@ -90,7 +90,8 @@ class Meter:
     """
 
     program = Program("torch", "reference.py", "f")
-    crowded = None
+    failure = Reason.EXCEPTION
+    crowded: Reason | None = None
     """The reason why the first try of each tuning fails."""
 
     def __init__(self, folder, failing=(), incorrect=(), tuned=None):
@@ -129,7 +130,7 @@ class Meter:
 
         def batch(calls):
             if (mode, runner.loaded) in self._failing:
-                raise CandidateFault(Reason.EXCEPTION, "cannot be compiled")
+                raise CandidateFault(self.failure, "cannot be compiled")
             if mode == COMPILED and self.crowded:
                 if name not in self._tried:
                     self._tried.add(name)
@@ -258,8 +259,23 @@ def test_what_fails_beside_others_is_tried_again_alone(tmp_path, reason):
 def test_what_fails_alone_is_not_tried_again(tmp_path):
     meter = Meter(tmp_path, failing=[(COMPILED, FIRST)])
     choose(meter)
-
     assert meter.opened.count((COMPILED, FIRST)) == TUNINGS
+
+    meter = Meter(tmp_path, failing=[(COMPILED, FIRST)])
+    meter.failure = Reason.OUT_OF_MEMORY
+    choose(meter)
+    assert meter.opened.count((COMPILED, FIRST)) == 2 * TUNINGS  # beside the other, and alone
+
+
+def test_what_is_crowded_out_when_it_is_compiled_again_is_tried_again_alone(tmp_path):
+    choice = chooser_of(Meter(tmp_path)).choose()
+    choice = Choice(dict.fromkeys(choice.modes, COMPILED), choice.evidence)
+    meter = Meter(tmp_path)
+    meter.crowded = Reason.OUT_OF_MEMORY
+
+    assert chooser_of(meter).compile_again(choice)
+    assert meter.opened.count((COMPILED, FIRST)) >= 1
+    assert len(meter.opened) == 3  # both at once, and the one that was first once more
 
 
 def test_one_tuning_that_fails_leaves_the_others():

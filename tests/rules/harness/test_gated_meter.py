@@ -98,6 +98,7 @@ def made(monkeypatch, log, cases):
     monkeypatch.setattr(device_state, "reading", dict)
     monkeypatch.setattr(Budget, "note", lambda _: None)
     doubles = {
+        "Checking": SimpleNamespace(seconds=lambda *_: 0.25),
         "Verifier": SimpleNamespace(
             add=lambda verified, *_, **__: verified.note("y", 3.0),
             refuse=lambda *_: None,
@@ -124,6 +125,7 @@ def made(monkeypatch, log, cases):
             repeatable=repeatable,
             remember=lambda _: None,
             call=called,
+            host_seconds=lambda _: 0.5,
         )
         held = Budget.of(8 * GIB, 8 * GIB, 1.0)
         return GatedMeter(judge, None, held, draw=1, warm=False, samples=2)
@@ -253,15 +255,21 @@ def test_calls_of_a_round_have_one_state_and_those_of_the_next_another(made, cas
     assert states[0].isdisjoint(states[1])
 
 
-def test_calls_that_change_their_inputs_are_never_repeated(made, cases):
+def test_calls_that_change_their_inputs_are_never_repeated(made, log, cases):
     Runner.repeated.clear()
     made(repeatable=False).round(1, CONFIGS[:1], planned)
     assert not Runner.repeated
+    assert "graph" not in log  # it is launched twice
     ahead = {case.round for case in cases if case.round >> 16 & 255 == _AHEAD}
     assert len(ahead) == SLOTS
 
     made().round(1, CONFIGS[:1], planned)
     assert set(Runner.repeated) == {SLOTS}
+    assert "graph" in log
+
+
+def test_the_host_s_time_has_the_check_in_it(made):
+    assert made().host_seconds(CONFIGS[0]) == 0.75
 
 
 def test_what_is_loaded_is_not_loaded_again(made, log):

@@ -21,6 +21,7 @@ from terms.reasons import Reason
 
 TIMED = {64, 257}  # columns of the configs
 PILOT = 6  # calls before any process is timed
+JUDGE = {"assessor": None, "call": print}
 PROCESSES = 3  # that are timed, of each side
 
 
@@ -139,8 +140,10 @@ def test_other_sizes_are_small_for_an_oracle_that_takes_long(
     spec = parse_spec(write_spec(tmp_path, REFERENCE, gate="perf"))
     spec = replace(spec, platform="cuda:sm_90")
     monkeypatch.setattr(edges, "edges", lambda ground, *_: [ground])
-    judge = SimpleNamespace(assessor=None, host_seconds=lambda _: seconds)
+    oracle = SimpleNamespace(structured=False)
+    judge = SimpleNamespace(host_seconds=lambda _: seconds / 4, oracle=oracle, **JUDGE)
     asides = Asides(judge, spec, PerfPolicy(), draw=7)
+    monkeypatch.setattr(asides._checking, "seconds", lambda *_: seconds * 3 / 4)
     (ground,) = map(vars, asides._other_sizes())
 
     assert asides._affordable_elements() == elements
@@ -175,10 +178,28 @@ def test_untimed_values_are_those_that_the_task_admits(tmp_path, monkeypatch, li
         assert bool(asides.batches(config, 6)) is bool(odd)
 
     small = len(asides._smallest())
-    assert asked[:small] == [odd] * small
+    assert asked[:small] == [("default", *odd)] * small
     for kinds in asked[small:]:
         assert kinds
         assert set(kinds) <= {"default", *odd}
+
+
+@pytest.mark.parametrize("listed", [("default",), ("own",), ("rows", "own")])
+def test_a_task_may_admit_few_values_or_none_of_ours(tmp_path, listed):
+    verdict, _, _ = judge(tmp_path, softmax, distributions=list(listed))
+
+    assert verdict.outcome == "PASS", verdict.detail
+
+
+def test_on_the_processor_other_sizes_are_as_small_whatever_the_oracle_takes(tmp_path, monkeypatch):
+    spec = parse_spec(write_spec(tmp_path, REFERENCE, gate="perf"))
+    monkeypatch.setattr(edges, "edges", lambda ground, *_: [ground])
+    for abi, elements in (("hip", 4096), ("python", 1024)):
+        own = replace(spec, candidate=replace(spec.candidate, abi=abi))
+        oracle = SimpleNamespace(structured=False)
+        judging = SimpleNamespace(host_seconds=lambda _: 1e-9, oracle=oracle, **JUDGE)
+        (ground,) = map(vars, Asides(judging, own, PerfPolicy(), draw=7)._other_sizes())
+        assert ground["elements"] == elements
 
 
 def test_calls_to_which_the_oracle_has_no_answer_are_left_out():

@@ -52,7 +52,7 @@ def turns(tmp_path):
         drawn = oracle.inputs(config, torch.Generator().manual_seed(seed))
         calls.append(Call(config, "default", drawn, oracle.expected(config, drawn)))
     asides = SimpleNamespace(
-        batches=lambda _: 1, among=lambda *_: calls, mixed=lambda _n, _c, mixed: mixed
+        batches=lambda *_: 1, among=lambda *_: calls, mixed=lambda _n, _c, mixed: mixed
     )
     meter = SimpleNamespace(draw=lambda *_: [], verify=lambda *_: None)
     judge = SimpleNamespace(assessor=assessor, given_the_baseline=assessor.assess)

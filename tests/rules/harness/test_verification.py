@@ -292,32 +292,6 @@ def test_a_task_with_a_check_of_its_own_has_no_measure_and_is_judged_by_that(tmp
         assert (found.finding.reason if found.finding else None) is reason
 
 
-@pytest.mark.parametrize("whole", [True, False])
-def test_the_time_of_a_check_is_known_whichever_side_was_called_first(tmp_path, whole):
-    slow = "import time\n    time.sleep(0.02)"
-    check = f"\n\ndef check(inputs, outputs, expected):\n    {slow}\n"
-    spec = parse_spec(write_spec(tmp_path, REFERENCE + check, gate="perf"))
-    oracle = Oracle(spec.reference, spec.signature)
-    assessor = Assessor(oracle, spec.signature, bounds({}), comparison.read({}, ("y",)))
-    first, other = spec.configs
-    drawn = oracle.inputs(first, torch.Generator().manual_seed(0))
-    call = Call(first, "default", drawn, oracle.expected(first, drawn))
-    verifier, found = Verifier(judging(assessor)), Verified()
-
-    assert verifier.seconds(first) == 0
-    verifier.add(found, [call], [{"y": drawn["x"]}], whole=whole)
-    assert verifier.seconds(first) > 0.02
-    assert verifier.seconds(other) == 0
-    assert found.finding is None
-
-
-def test_no_check_is_made_for_its_time_where_there_is_none(parts):
-    verifier, _, calls, right = parts
-    verifier.add(Verified(), calls, right, whole=False)
-
-    assert [verifier.seconds(call.config) for call in calls] == [0] * len(calls)
-
-
 def test_a_first_look_suffices_for_right_outputs_only(parts):
     verifier, _, calls, right = parts
     outputs = [{"y": made["y"].clone()} for made in right]

@@ -9,8 +9,10 @@ All are verified like timed calls. Their places follow from a number drawn when 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from base.program import CandidateFault, Config
 from base.sampler import Ground
@@ -23,6 +25,7 @@ from truth import distributions
 from truth.assessment import Call, Tensors, larger
 from truth.judge import Case, Judge
 
+from perf.checking import Checking
 from perf.verification import Verifier
 
 STAGE = "asides"
@@ -33,7 +36,8 @@ _ELEMENTS = {"hip": 4096, "torch": 4096, "python": 1024, "call": 4096}
 _EXTENTS = {"hip": 512, "torch": 512, "python": 64, "call": 512}
 _ELSEWHERE = (1 << 20, 1 << 16)
 _SECONDS = 0.1  # of the host, for a call of another size
-_QUICK_SECONDS = 2e-3  # for which sizes do not matter
+_QUICK_SECONDS = 2e-3  # of which most may not depend on the size
+_MOST_SECONDS = 10.0  # for all that is tried of another size
 _TOGETHER = 1 << 24  # elements of the largest tensor, over all calls made in one batch
 _AS_IT_IS, _REDUCED = 1 << 22, 1 << 20  # elements of the largest tensor of a config
 
@@ -74,22 +78,22 @@ class Asides:
 
     def __init__(self, judge: Judge, spec: Spec, policy: PerfPolicy, draw: int) -> None:
         self._judge = judge
-        self._distributions = [
-            name for name in policy.distributions if name in {DEFAULT, *distributions.CHANGES}
-        ]
+        known = {DEFAULT, *distributions.CHANGES}
+        self._distributions = [n for n in policy.distributions if n in known] or [DEFAULT]
         self._spec = spec
         self._draw = draw
         self._kinds: dict[str, Sequence[str]] = {}
         self._sizes: Sequence[_Size] = ()
         self._verifier = Verifier(judge)
+        self._checking = Checking(judge)
 
     def prepare(self) -> None:
         """Choose values and sizes. Raises MachineFault and TaskFault."""
         stream = Stream("asides", self._draw)
-        odd = [name for name in self._distributions if name != DEFAULT]
+        tried = [DEFAULT, *(name for name in self._distributions if name != DEFAULT)]
         try:
             right = {
-                dtype: self._preferred(list(self._found(config, odd)))
+                dtype: self._preferred(list(self._found(config, tried)))
                 for dtype, config in self._smallest().items()
             }
             for config in self._spec.configs:
@@ -97,7 +101,10 @@ class Asides:
             found = []
             for config in self._other_sizes():
                 kinds = stream.shuffled(self._distributions)[:KINDS_OF_SIZE]
+                began = time.perf_counter()
                 calls, slack = self._right(config, kinds)
+                if self._spec.candidate.on_device and time.perf_counter() - began > _MOST_SECONDS:
+                    break  # calls of this size would be as slow among the timed ones
                 if calls:
                     found.append(_Size(config, calls, slack))
             self._sizes = found
@@ -189,12 +196,13 @@ class Asides:
         On the others, which are ill-conditioned, every call costs further runs of the oracle.
         """
         allowed = self._judge.assessor.allowed
+        odd = [(call, off) for call, off in found if call.distribution != DEFAULT]
         plain = [
             call.distribution
-            for call, off in found
+            for call, off in odd
             if all(error <= allowed(name, off) for name, error in off.items())
         ]
-        return plain if len(plain) >= LEAST else [call.distribution for call, _ in found]
+        return plain if len(plain) >= LEAST else [call.distribution for call, _ in odd]
 
     def _other_sizes(self) -> list[Config]:
         """Small configs at the edges of the space, different in every judging."""
@@ -217,7 +225,9 @@ class Asides:
         """
         most = sys.maxsize
         for config in self._smallest().values():
-            seconds = self._judge.host_seconds(config)
+            case = Case(STAGE, config, DEFAULT, self._first(0))
+            checking = self._checking.seconds(config, partial(self._judge.call, case))
+            seconds = self._judge.host_seconds(config) + checking
             if seconds > _QUICK_SECONDS:
                 size = largest_tensor(self._spec.signature, config.dims)
                 most = min(most, int(size * _SECONDS / seconds))

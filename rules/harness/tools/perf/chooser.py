@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from base.program import Config, MachineFault
 from truth import compiled_cache
@@ -23,6 +24,8 @@ TUNINGS = 3
 What a compiler chooses depends on its noisy measurements: for one call on an H200, three tunings
 took 17.4, 10.4 and 17.4 us.
 """
+
+T = TypeVar("T")
 
 _LINES = 4  # of the error that makes a mode unavailable
 
@@ -71,11 +74,7 @@ class Chooser:
         modes = choice.modes
         chosen = [config for config in self._configs if modes[config.name]]
         trials = [Trial(config, self._baseline.in_mode(modes[config.name])) for config in chosen]
-        for group in groups(self._pilot, trials):
-            with together(self._meter, self._pilot, group) as compiled:
-                if not all(map(self._is_right, group, compiled)):
-                    return False
-        return True
+        return all(right for _, right in self._in_turn(trials, self._is_right))
 
     def record(self) -> None:
         """Look at the modes that cannot be chosen, for the first config."""
@@ -108,25 +107,31 @@ class Chooser:
         compiled_cache.forget_tunings(self._baseline.cache)
 
     def _look_at(self, mode: str, trials: Sequence[Trial]) -> None:
-        """Time a compiled mode in each process, or note why it is not available.
+        """Time a compiled mode in each process, or note why it is not available."""
+        for trial, found in self._in_turn(trials, self._times):
+            self.looks[trial.config.name].note(mode, found, trial.side.cache)
 
-        One that may only have lacked what others took is tried again alone.
-        """
+    def _in_turn(
+        self, trials: Sequence[Trial], ask: Callable[[Trial, Compiled], T]
+    ) -> list[tuple[Trial, T]]:
+        """What each process answers; one that may only have lacked what others took, alone."""
+        answers = []
         waiting = groups(self._pilot, trials)
         while waiting:
             group = waiting.pop(0)
             with together(self._meter, self._pilot, group) as compiled:
                 for trial, one in zip(group, compiled, strict=True):
-                    found = self._times(trial.config, one)
+                    answer = ask(trial, one)
                     if one.crowded and len(group) > 1:
                         waiting.append([trial])
                     else:
-                        self.looks[trial.config.name].note(mode, found, trial.side.cache)
+                        answers.append((trial, answer))
+        return answers
 
-    def _times(self, config: Config, compiled: Compiled) -> list[float] | str:
+    def _times(self, trial: Trial, compiled: Compiled) -> list[float] | str:
         try:
             with compiled.running() as runner:
-                return self._look(runner, config)
+                return self._look(runner, trial.config)
         except TaskFault as fault:
             return "; ".join(str(fault).splitlines()[:_LINES])
 

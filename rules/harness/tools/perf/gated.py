@@ -20,6 +20,7 @@ from truth.side import Side
 from perf import device_state
 from perf.asides import Asides, epoch
 from perf.baseline_fault import baseline_fault
+from perf.checking import Checking
 from perf.device_budget import Budget
 from perf.gate_samples import (
     DOUBT_NS,
@@ -45,6 +46,7 @@ READINGS = 3  # of a batch, while heat slows the device or the judge's processor
 MOST_BATCHES = 6
 MORE_DOUBTS = 4
 AGREEMENT = 0.005  # how far from the median most batches of a process should be at most
+_CHECKED = 5  # the number of the batch whose call the task's own check is timed on
 _AHEAD = 4  # the number of the first batch of many calls, if they have to differ
 _WARM = 255  # the number of the batch that repeats one call
 
@@ -84,6 +86,7 @@ class GatedMeter:
         self._samples = samples
         self._sides: dict[str, Side] = {}
         self._doubted: dict[SideName, int] = dict.fromkeys(SIDES, 0)
+        self._checking = Checking(judge)
         self._verifier = Verifier(judge)
         self._untimed = Untimed(asides, judge, self)
 
@@ -115,7 +118,7 @@ class GatedMeter:
                             with self.phases.of("calibrate"):
                                 self.calibrate(side, runner, config)
                         found[config.name][side] = self._time(turn)
-                    if number == 1:
+                    if number == 1 and self.repeatable:  # a graph's first run is not timed
                         with self.phases.of("graph"):
                             self._record(side, runner, group, planned, found)
         for config in configs:
@@ -284,7 +287,8 @@ class GatedMeter:
 
     def host_seconds(self, config: Config) -> float:
         """The host's time, so far, to draw a call, for its true outputs, and for its check."""
-        return self._judge.host_seconds(config) + self._verifier.seconds(config)
+        checking = self._checking.seconds(config, lambda: self.draw(0, config, _CHECKED, 1)[0])
+        return self._judge.host_seconds(config) + checking
 
     def calibrate_first(self, side: SideName, runner: Held, config: Config) -> None:
         """``calibrate`` if this side has no empty batches yet."""

@@ -9,12 +9,11 @@ Wrong calls are judged again, one by one, for a readable message.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
-from base.program import CandidateFault, Config
+from base.program import CandidateFault
 from truth.assessment import Call, Tensors
 from truth.finding import Finding
 from truth.judge import Judge
@@ -22,7 +21,6 @@ from truth.lazy_outputs import bytes_of
 
 KEPT = 8
 KEPT_BYTES = 4 << 30
-_WARM = 2  # runs of a check until one is as fast as the later ones
 SURE = 0.9  # of the tolerance: beyond that, single precision cannot decide
 
 
@@ -86,11 +84,6 @@ class Verifier:
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
         self._assessor = judge.assessor
-        self._seconds: dict[str, float] = {}
-
-    def seconds(self, config: Config) -> float:
-        """The least time of a task's own check of one call, as far as there was one."""
-        return self._seconds.get(config.name, 0.0)
 
     def add(
         self, verified: Verified, calls: Sequence[Call], outputs: Sequence[Tensors], *, whole: bool
@@ -102,8 +95,6 @@ class Verifier:
         """
         if whole and verified.finding is None:
             verified.finding = self._alone(calls, outputs)
-        elif not whole:
-            self._time_check(calls[:1], outputs[:1])
         names = self._assessor.measures
         if not calls or not names:
             return
@@ -123,13 +114,6 @@ class Verifier:
                 verified.note(name, excess)
                 if whole and excess > 1.0:
                     verified.keep(name, excess, call, made)
-
-    def _time_check(self, calls: Sequence[Call], outputs: Sequence[Tensors]) -> None:
-        """Have ``seconds`` know a config of which only the baseline was called so far."""
-        own = not self._assessor.measures and not self._assessor.sampled
-        if own and calls and not self.seconds(calls[0].config):
-            for _ in range(_WARM):
-                self._alone(calls, outputs)
 
     def refuse(self, candidate: Verified, baseline: Verified, where: str) -> None:
         """Raise CandidateFault if a candidate's calls are wrong, given the baseline's error."""
@@ -195,11 +179,7 @@ class Verifier:
     def _alone(self, calls: Sequence[Call], outputs: Sequence[Tensors]) -> Finding | None:
         """The finding of the task's own check, or of the check of sampled outputs, on each call."""
         for call, made in zip(calls, outputs, strict=True):
-            began, name = time.perf_counter(), call.config.name
-            finding = self._assessor.judged_alone(call, made)
-            took = time.perf_counter() - began
-            self._seconds[name] = min(took, self._seconds.get(name, took))
-            if finding is not None:
+            if (finding := self._assessor.judged_alone(call, made)) is not None:
                 return finding
         return None
 

@@ -72,8 +72,8 @@ def take_choices(cache: str, tunings: Iterable[str]) -> None:
             place = there / path.relative_to(tuning)
             if path.suffix in _CHOICES and not place.exists():
                 _write(place, path.read_bytes())
-            elif Path(tuning, _TABLES) in path.parents:
-                _write(place, _merged(place, path))
+            elif Path(tuning, _TABLES) in path.parents and (merged := _merged(place, path)):
+                _write(place, json.dumps(merged).encode())
 
 
 def collected(cache: str) -> dict[str, str]:
@@ -104,13 +104,12 @@ def lay_out(file: Path, cache: str) -> None:
 def forget_tunings(cache: str) -> None:
     """Remove the caches of all tunings."""
     for folder in Path(cache).glob(f"{_TUNING}-*") if cache else ():
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _merged(first: Path, other: Path) -> bytes:
+def _merged(first: Path, other: Path) -> dict[str, Any]:
     """The tables of two files as one; a file that holds no table counts for nothing."""
-    known, more = (_table(path) for path in (first, other))
-    return json.dumps(_both(known, more)).encode()
+    return _both(_table(first), _table(other))
 
 
 def _table(path: Path) -> dict[str, Any]:

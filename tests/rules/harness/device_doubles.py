@@ -62,6 +62,13 @@ def timed(monkeypatch, meter, names, policy, choice=""):
 
     With ``choice``, the file that says what a PyTorch baseline is timed as.
     """
+    arrange(monkeypatch, meter)
+    spec = spec_of(names, abi="torch" if choice else "hip", choice=choice)
+    return DeviceGate(spec, None, policy, now=lambda: meter.seconds).measure()
+
+
+def arrange(monkeypatch, meter):
+    """Have a gate on a device find ``meter``, and no device."""
     monkeypatch.setattr(Budget, "of_device", lambda _: Budget.of(8 * GIB, 8 * GIB, 1.0))
     monkeypatch.setattr(session, "cache_bytes", lambda: 1 << 20)
     monkeypatch.setattr(session, "give_back", lambda: None)
@@ -73,11 +80,14 @@ def timed(monkeypatch, meter, names, policy, choice=""):
         ("Pilot", SimpleNamespace(plan=lambda *_: SidePlan(1e5, SLOTS, "gate"))),
     ):
         monkeypatch.setattr(device_gate, name, lambda *_, double=double, **__: double)
-    spec = SimpleNamespace(
+
+
+def spec_of(names, *, abi, choice=""):
+    """What a gate on a device is told, with configs of these names."""
+    return SimpleNamespace(
         configs=tuple(map(config, names)),
         signature=SIGNATURE,
         flops="0",
-        baseline=SimpleNamespace(abi="torch" if choice else "hip"),
+        baseline=SimpleNamespace(abi=abi),
         choice=choice,
     )
-    return DeviceGate(spec, None, policy, now=lambda: meter.seconds).measure()

@@ -14,13 +14,15 @@ import pytest
 
 from base.program import CandidateFault, MachineFault, Program  # isort: skip
 from gpu import session  # isort: skip
-from perf import compiling  # isort: skip
+from perf import compiling, device_gate  # isort: skip
 from perf.compiling import Trial  # isort: skip
 from perf.device_budget import GIB  # isort: skip
 from perf.device_plan import Need, Wishes  # isort: skip
 from perf.phases import Phases  # isort: skip
 from perf.pilot import Pilot  # isort: skip
+from terms.perf import PerfPolicy  # isort: skip
 from terms.reasons import Reason  # isort: skip
+from truth.judge import Judge  # isort: skip
 from truth.oracle import TaskFault  # isort: skip
 
 CONFIGS = [device_doubles.config(f"f32 n={n}") for n in (1, 2, 3)]
@@ -220,3 +222,19 @@ def test_first_looks_fit_together_while_what_they_need_does():
         assert [pilot.first_slots(config) for config in CONFIGS[:2]] == [8, 8]
         assert pilot.fit_together(CONFIGS[:2]) is fits
         assert pilot.fit_together(CONFIGS[:1])
+
+
+def test_a_gate_on_a_device_tunes_the_baseline_as_often_as_it_is_told(monkeypatch):
+    judge = SimpleNamespace(assessor=None, baseline=object(), candidate=object())
+    told = []
+    meter = device_doubles.Meter(lambda *_: [])
+    device_doubles.arrange(monkeypatch, meter)
+    monkeypatch.setattr(Judge, "assemble", lambda *_: judge)
+    monkeypatch.setattr(device_gate, "Asides", lambda *given: told.append(given))
+    spec = device_doubles.spec_of((FIRST,), abi="torch")
+    policy = PerfPolicy(distributions=("rows",))
+    made = device_gate.DeviceGate(spec, None, policy)
+
+    assert [made.chooser()._tunings, made.chooser(3)._tunings] == [1, 3]
+    assert made.chooser()._baseline is judge.baseline
+    assert policy in told[0]

@@ -54,7 +54,7 @@ LIMITS = {
     "durations": 200.0,
     "memory": 240.0,
     "baselines": 300.0,
-    "verifying": 200.0,
+    "verifying": 400.0,
     "tuner": 300.0,
     "api": 120.0,
     "sanitize": 180.0,

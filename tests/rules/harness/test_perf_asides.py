@@ -150,6 +150,23 @@ def test_other_sizes_are_small_for_an_oracle_that_takes_long(
     assert (ground["elements"], ground["extent"]) == (4096, extent)
 
 
+@pytest.mark.parametrize(("seconds", "usable"), [(4.0, True), (6.0, False)])
+def test_a_size_for_which_the_oracle_takes_too_long_is_left_out(
+    tmp_path, monkeypatch, seconds, usable
+):
+    """However long the baseline takes: compilers may be slow for each size."""
+    spec = parse_spec(write_spec(tmp_path, REFERENCE, gate="perf"))
+    baseline = SimpleNamespace(kill=lambda: None)
+    judge = SimpleNamespace(host_seconds=lambda _: seconds, baseline=baseline, **JUDGE)
+    asides = Asides(judge, spec, PerfPolicy(), draw=7)
+    monkeypatch.setattr(asides, "_found", lambda config, _: [(SimpleNamespace(), {})])
+    monkeypatch.setattr(asides, "_preferred", lambda _: [])
+    monkeypatch.setattr(asides, "_other_sizes", lambda: list(spec.configs))
+    asides.prepare()
+
+    assert [size.config for size in asides._sizes] == list(spec.configs) * usable
+
+
 @pytest.mark.parametrize(
     ("listed", "odd"),
     [
@@ -160,7 +177,8 @@ def test_other_sizes_are_small_for_an_oracle_that_takes_long(
 )
 def test_untimed_values_are_those_that_the_task_admits(tmp_path, monkeypatch, listed, odd):
     spec = parse_spec(write_spec(tmp_path, REFERENCE, gate="perf"))
-    judge = SimpleNamespace(assessor=None, baseline=SimpleNamespace(kill=lambda: None))
+    baseline = SimpleNamespace(kill=lambda: None)
+    judge = SimpleNamespace(host_seconds=lambda _: 0.0, baseline=baseline, **JUDGE)
     asides = Asides(judge, spec, PerfPolicy(distributions=listed), draw=7)
     asked = []
 

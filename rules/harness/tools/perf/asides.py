@@ -9,7 +9,6 @@ All are verified like timed calls. Their places follow from a number drawn when 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,7 +36,7 @@ _EXTENTS = {"hip": 512, "torch": 512, "python": 64, "call": 512}
 _ELSEWHERE = (1 << 20, 1 << 16)
 _SECONDS = 0.1  # of the host, for a call of another size
 _QUICK_SECONDS = 2e-3  # of which most may not depend on the size
-_MOST_SECONDS = 10.0  # for all that is tried of another size
+_MOST_SECONDS = 5.0  # of the host, for a call of another size that is made all the same
 _TOGETHER = 1 << 24  # elements of the largest tensor, over all calls made in one batch
 _AS_IT_IS, _REDUCED = 1 << 22, 1 << 20  # elements of the largest tensor of a config
 
@@ -101,10 +100,9 @@ class Asides:
             found = []
             for config in self._other_sizes():
                 kinds = stream.shuffled(self._distributions)[:KINDS_OF_SIZE]
-                began = time.perf_counter()
                 calls, slack = self._right(config, kinds)
-                if self._spec.candidate.on_device and time.perf_counter() - began > _MOST_SECONDS:
-                    break  # calls of this size would be as slow among the timed ones
+                if self._judge.host_seconds(config) > _MOST_SECONDS:
+                    continue  # the oracle would be as slow between the timed calls
                 if calls:
                     found.append(_Size(config, calls, slack))
             self._sizes = found
@@ -208,10 +206,11 @@ class Asides:
         """Small configs at the edges of the space, different in every judging."""
         spec = self._spec
         elements, extent = _ELSEWHERE
-        abi, most = spec.candidate.abi, self._affordable_elements()
-        if spec.platform == "cpu" or most < elements:
-            elements = _ELEMENTS[abi] if spec.platform == "cpu" else max(_ELEMENTS[abi], most)
-            extent = _EXTENTS[abi]
+        abi = spec.candidate.abi
+        if spec.platform == "cpu":
+            elements, extent = _ELEMENTS[abi], _EXTENTS[abi]
+        elif (most := self._affordable_elements()) < elements:
+            elements, extent = max(_ELEMENTS[abi], most), _EXTENTS[abi]
         ground = Ground.of(spec)
         small = replace(
             ground, elements=min(elements, ground.elements), extent=min(extent, ground.extent)

@@ -83,7 +83,7 @@ def arrange(monkeypatch, meter):
 
 
 def spec_of(names, *, abi, choice=""):
-    """What a gate on a device is told, with configs of these names."""
+    """The spec of a gate on a device, with configs of these names."""
     return SimpleNamespace(
         configs=tuple(map(config, names)),
         signature=SIGNATURE,

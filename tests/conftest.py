@@ -54,6 +54,7 @@ settings.load_profile("kabuild")
 
 
 _LEFT_OUT = pytest.StashKey[bool]()
+_NOT_IN_TURN = pytest.StashKey[bool]()
 
 
 def _module(item: pytest.Item) -> str:
@@ -64,6 +65,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out the modules of settled parts that are not in turn."""
     waiting = settled.not_in_turn()
     if left := [item for item in items if _module(item) in waiting]:
+        config.stash[_NOT_IN_TURN] = True
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if _module(item) not in waiting]
 
@@ -74,7 +76,12 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Record the settled parts of a run that passed, if it was told to and left nothing out."""
+    """Record the settled parts of a run that passed, if it was told to and left nothing out.
+
+    A run of which no module is in turn has nothing to do, which is no failure.
+    """
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and _NOT_IN_TURN in session.config.stash:
+        session.exitstatus = pytest.ExitCode.OK
     one_test = any("::" in argument for argument in session.config.args)
     whole = not one_test and _LEFT_OUT not in session.config.stash
     if settled.accepts() and whole and exitstatus == pytest.ExitCode.OK:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from tests.testkit import settled
 from tests.testkit.kept import REPOSITORY
 from tests.testkit.settled import PARTS, SHARE, Part, digest, left_out, modules_of
 
+OTHER = "tests/tasks/test_declarations.py"
 PART = Part(("tests/test_*.py",), ("rules", "tools/one.py"))
 
 
@@ -96,3 +99,26 @@ def test_only_make_test_leaves_anything_out(
     monkeypatch.setenv("KABUILD_TEST_SUITE", suite)
     monkeypatch.setenv("KABUILD_TEST_ACCEPT", accept)
     assert not settled.not_in_turn()
+
+
+@pytest.mark.parametrize(
+    ("waiting", "selected", "status"),
+    [
+        ({OTHER}, "", pytest.ExitCode.OK),
+        (set(), "no_such_test", pytest.ExitCode.NO_TESTS_COLLECTED),
+    ],
+)
+def test_a_run_whose_modules_are_not_in_turn_succeeds(
+    waiting: set[str], selected: str, status: int
+) -> None:
+    """By pytest itself, which calls a run that has selected no test a failure."""
+    run = f"""import sys, pytest
+from tests.testkit import settled
+settled.not_in_turn = lambda: {waiting}
+sys.exit(pytest.main(["-p", "no:cacheprovider", "-k", "{selected}", "{OTHER}"]))"""
+    done = subprocess.run(
+        [sys.executable, "-c", run], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == status, done.stdout + done.stderr
+    assert "deselected" in done.stdout

@@ -192,8 +192,9 @@ def test_inputs_differ_from_judging_to_judging_and_can_be_drawn_again(tmp_path):
     seen = []
 
     def records(x, y, scale, **_):
-        if x.min() < x.max():  # zeros are zeros in every judging
-            seen.append(x.double().sum().item())
+        # Zeros are zeros in every judging, and a few elements may well be the same.
+        if tuple(x.shape) in TIMED and x.min() < x.max():
+            seen.append(x.numpy().tobytes())
         softmax(x, y, scale)
 
     def inputs(**policy):

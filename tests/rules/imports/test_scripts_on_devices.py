@@ -136,3 +136,60 @@ def test_a_script_of_many_steps_walks(script, monkeypatch, many, walks):
 
     assert attrs["parameters"].get("walks", False) is walks
     assert scripted.Scripted(home, attrs["parameters"])._script.walks is walks
+
+
+FIRST = RUNNER.replace(
+    "        result = mod.twice(x)\n",
+    "        expected = reference(x.cpu())\n        result = mod.twice(x)\n",
+).replace("result.cpu(), reference(x.cpu())", "result.cpu(), expected")
+"""It computes what it expects before the call."""
+
+
+def learnt(script, text):
+    script.runner.write_text(text)
+    home = script.runner.parents[1]
+    attrs, _ = scripted.learn_runner(home, "source/kernel.py", "scripts/task_runner.py")
+    return scripted.Scripted(home, attrs["parameters"]), attrs["parameters"]
+
+
+def test_to_draw_a_call_nothing_is_computed_that_its_script_expects(script, monkeypatch):
+    monkeypatch.setattr(scripted, "MANY", 20)
+    task, told = learnt(script, FIRST)
+    config = {"rows": 64, "cols": 8}
+
+    def drawn():
+        torch.manual_seed(3)
+        return task.inputs(told, config, "cpu")["x"]
+
+    before = drawn()
+    counted = "import torch\n    open('ran', 'a').write('.')\n    out = torch"
+    script.runner.write_text(FIRST.replace("import torch\n    out = torch", counted))
+    monkeypatch.chdir(script.runner.parent)
+
+    assert drawn().equal(before)
+    assert not (script.runner.parent / "ran").exists()
+    assert task.reference(told, {**config, "x": before})["y"].equal(before.double() * 2.0)
+    assert (script.runner.parent / "ran").read_text() == "."
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        "x = torch.randn(rows, cols) + 0 * expected",
+        "x = torch.randn(rows, cols)",
+        "x = w.add_(1)",
+        "x = w if expected.sum() else w",
+        "x = w if (expected == expected).all() else -w",
+        "x = w if expected.shape else torch.randn(rows, cols)",
+    ],
+    ids=["is an argument", "draws", "changes", "is asked", "is compared", "has a shape"],
+)
+def test_what_a_call_may_follow_from_is_computed(script, new):
+    text = FIRST.replace("        result =", f"        {new}\n        result =")
+    text = text.replace("x = torch.randn(rows, cols, device", "w = torch.randn(rows, cols, device")
+    text = text.replace("reference(x.cpu())", "reference(w)")
+    text = text.replace("    for row in", "    x.mul_(2) + torch.rand(1)\n    for row in")
+    script.runner.write_text(text)
+
+    assert script.watch({"rows": 4, "cols": 8}, "cpu", briefly=True).entry == "twice"
+    assert not scripted._draws_apart(script, {})

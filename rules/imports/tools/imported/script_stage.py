@@ -26,6 +26,16 @@ class DoneError(BaseException):
     """Ends a script once everything was observed; the script does not catch it."""
 
 
+class Unread:
+    """What a function would have returned. To look into it ends the script before its call."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise TypeError(f"'{name}' is asked of what was not computed")
+
+    def __bool__(self) -> bool:
+        raise TypeError("the truth is asked of what was not computed")
+
+
 @dataclass
 class Seen:
     """The observations of one run of a script.
@@ -73,6 +83,7 @@ class Stage:
         briefly: whether the script ends with the call.
         noting: whether ``births`` of what is seen are noted down, which takes a while.
         replies: what the call returns and leaves in its ``updates``, by name.
+        apart: whether the functions that compute what is expected are not run before the call.
     """
 
     seen: Seen
@@ -84,6 +95,7 @@ class Stage:
     briefly: bool = False
     noting: bool = False
     replies: Mapping[str, Tensor] | None = None
+    apart: bool = False
     running: bool = False
     fillers: dict[str, Tensor] = field(default_factory=dict)
     called: dict[str, Tensor] = field(default_factory=dict)
@@ -130,6 +142,8 @@ class Stage:
         def called(*args: Any, **kwargs: Any) -> Any:
             if self.inside or not self.running:
                 return function(*args, **kwargs)
+            if self.apart and not self.seen.entry:
+                return Unread()
             bound = inspect.signature(function).bind(*args, **kwargs).arguments
             found = tensors(bound)
             copies = {path: tensor.detach().clone() for path, tensor in found.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,17 @@ from torch import Tensor
 from imported import original_scripts, script_tasks, script_tier
 from imported.constants import read_module
 from imported.functional import Functional
+from imported.functions import tensors
+from imported.modules import identical
 from imported.original_functions import Answer
 from imported.pytests import Tests, learn_tests
+from imported.script_declared import floats_of, shapes_of
 from imported.script_tier import TIER
 from imported.scripts import Script
 from imported.seeding import seed_all
 
 Told = Mapping[str, Any]
-WALKS = "walks"
+WALKS, APART = "walks", "apart"
 MANY = 1500
 """The steps of a script from which on it goes through elements one by one: the others of
 AgentKernelArena's have at most 1,465 (November 2026)."""
@@ -41,7 +45,7 @@ def learn_runner(home: Path, source: str, runner: str) -> tuple[dict[str, Any], 
     script = Script(home / runner, home / source)
     attrs, told = script_tier.learn(script)
     if _steps(script, told) > MANY:
-        where = {**where, WALKS: True}
+        where = {**where, WALKS: True, **({APART: True} if _draws_apart(script, told) else {})}
     check = [] if told.get("tier") == TIER else [runner]
     origin = read_module(home / source, functions=(), of="").origin
     more = {"adapter": _STAND_IN, "check": check, "parameters": {**told, **where}}
@@ -67,12 +71,32 @@ def _steps(script: Script, told: Told) -> int:
     return script.watch(script.sizes()[0], "cpu").steps
 
 
+def _draws_apart(script: Script, told: Told) -> bool:
+    """Whether the script makes the same call where what it expects is not computed before."""
+    seed, sizes = told.get("seed", 1), script.sizes()[0]
+
+    def shown(script: Script) -> tuple[Any, ...]:
+        seed_all(seed)
+        seen = script.watch(sizes, "cpu", briefly=True)
+        return seen.entry, tensors(seen.values), shapes_of(seen), floats_of(seen)
+
+    entry, values, *numbers = shown(script)
+    try:
+        name, others, *same = shown(replace(script, apart=True))
+    except Exception:  # noqa: BLE001 - whatever the script raises for want of what it expects
+        return False
+    return (entry, numbers, values.keys()) == (name, same, others.keys()) and all(
+        identical(values[name], others[name]) for name in values
+    )
+
+
 class Scripted:
     """A task that was learnt from a script; its files are below ``home``, as ``told`` says."""
 
     def __init__(self, home: Path, told: Told) -> None:
         runner, source = (home / told[name] for name in ("runner", "source"))
-        self._script = Script(runner, source, walks=told.get(WALKS, False))
+        options = {name: told.get(name, False) for name in (WALKS, APART)}
+        self._script = Script(runner, source, **options)
         if "test" in told:
             self._script = Tests(runner, source, told["test"], told["case"])
 

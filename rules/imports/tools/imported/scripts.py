@@ -48,11 +48,14 @@ class Script:
         source: the module.
         walks: whether it goes through elements one by one. It is then run on the processor, also
             where the judge computes on a GPU, each of whose elements takes longer to be read.
+        apart: whether the arguments of its call do not follow from what it expects. What it
+            computes of that before the call is left out where only these are asked for.
     """
 
     runner: Path
     source: Path
     walks: bool = field(default=False, kw_only=True)
+    apart: bool = field(default=False, kw_only=True)
 
     def sizes(self) -> tuple[dict[str, int], list[dict[str, int]]]:
         """The sizes of the first case by name, and of all cases that have as many."""
@@ -90,7 +93,10 @@ class Script:
             if early and given is not None
             else {}
         )
-        stage = Stage(seen, given, updates, matches or {}, exact, births, briefly, noting, replies)
+        apart = self.apart and briefly and not noting
+        stage = Stage(
+            seen, given, updates, matches or {}, exact, births, briefly, noting, replies, apart
+        )
         beside = self.beside(device)
         with contextlib.ExitStack() as setting:
             if beside:

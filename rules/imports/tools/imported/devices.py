@@ -23,6 +23,9 @@ EMPTY = (
 )
 """The functions that return unwritten memory."""
 
+_NAMING = {"to", "cuda", "cpu"}
+"""The functions that name a device without a keyword."""
+
 
 @contextlib.contextmanager
 def instead_of_cuda(device: str) -> Iterator[None]:
@@ -81,12 +84,14 @@ class _Instead(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """The call with another device; without data, no generator is needed."""
         del types
+        name = getattr(func, "__name__", "")
+        if not kwargs and name not in _NAMING:  # most calls: some scripts make a million
+            return func(*args)
         keywords = dict(kwargs or {})
         if _is_cuda(keywords.get("device")) or type(keywords.get("device")) is int:
             keywords["device"] = self._device
         if self._device == "meta":
             keywords.pop("generator", None)
-        name = getattr(func, "__name__", "")
         if name == "to":
             args = tuple(self._device if _is_cuda(value) else value for value in args)
         if name == "cuda" or (name == "cpu" and self._device == "meta"):

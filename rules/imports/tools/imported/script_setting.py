@@ -59,7 +59,8 @@ def by_default_on_the_cpu(device: str) -> contextlib.AbstractContextManager[Any]
 
     A judge of a GPU makes its own there. Without data, all tensors are on one device.
     """
-    return contextlib.nullcontext() if device == "meta" else torch.device("cpu")
+    plain = device == "meta" or torch.get_default_device().type == "cpu"
+    return contextlib.nullcontext() if plain else torch.device("cpu")
 
 
 @contextlib.contextmanager

@@ -114,9 +114,14 @@ class Stage:
         after = self.births and self.operations > max(self.births.values())[0]
         return self.inside or bool(self.seen.entry) or bool(after)
 
+    @property
+    def traces(self) -> bool:
+        """Whether ``operated`` is asked for: where the contents of arguments come from matters."""
+        return self.noting or bool(self.births)
+
     def operated(self, *tensors: Any) -> None:
         """Note down which tensors an operation changed, before the call, or change them."""
-        if self.seen.entry or not self.running or not (self.noting or self.births):
+        if self.seen.entry or not self.running:
             return
         self.operations += 1
         with torch._C.DisableTorchFunction():  # noqa: SLF001 - its only name

@@ -116,7 +116,9 @@ class Learning:
         if self.first.raised:
             why = f"its module fails on a CPU: {self.first.raised}"
             raise LeftOutError("NEEDS_GPU", why)
-        importlib.import_module("imported.stand_in")
+        with torch.device("cpu"):  # PyTorch finds out which functions obey that: once, and now
+            torch.empty(0)
+        importlib.import_module("imported.stand_in")  # replaces some of them
         self._module = self._loaded()
         self._told: Told = {}
         self._updates: list[str] = []

@@ -34,9 +34,11 @@ AGAIN = "it calls the module again"
 """Ends the run of a script that makes a second call."""
 
 _LISTS = ("TEST_SHAPES", "TEST_CASES", "SEEDS")
-_EQUAL = ("allclose", "equal", "isclose", "eq", "ne", "__eq__", "__ne__", "sub", "__sub__", "rsub")
+_EQUAL = {"allclose", "equal", "isclose", "eq", "ne", "__eq__", "__ne__", "sub", "__sub__", "rsub"}
 _ROUNDED = (torch.float32, torch.float16, torch.bfloat16)
-_CASTS = ("float", "half", "bfloat16")
+_CASTS = {"float", "half", "bfloat16"}
+_WATCHED = {*_EQUAL, *_CASTS, *EMPTY, "to", "type", "clone", "cpu"}
+"""The functions that are not always what they are to others, if no keyword is passed."""
 
 
 @dataclass(frozen=True)
@@ -238,29 +240,45 @@ class _Watch(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """The call; comparisons hold, memory is zero, and roundings may be left out."""
         del types
-        name, keywords = getattr(func, "__name__", ""), dict(kwargs or {})
+        name = getattr(func, "__name__", "")
+        if not (kwargs or self._stage.traces or name in _WATCHED):  # nearly all of a million
+            self._stage.seen.steps += 1
+            return func(*args)
         if name in _EQUAL and len(args) >= 2 and self._stage.compared(args[0], args[1]):
-            if name in {"allclose", "equal"}:
-                return True
-            like = torch.zeros if "sub" in name else torch.ones
-            dtype = torch.float64 if "sub" in name else torch.bool
-            flag = like(args[0].shape, dtype=dtype, device=args[0].device)
-            return ~flag if name in {"ne", "__ne__"} else flag
+            return _equal(name, args[0])
+        keywords = dict(kwargs or {})
         if self._exact and self._stage.exactly:
-            if name in _CASTS:
-                func, args = torch.Tensor.double, args[:1]
-            if keywords.get("dtype") in _ROUNDED:
-                keywords["dtype"] = torch.float64
-            if name in {"to", "type"}:
-                args = tuple(torch.float64 if _rounds(value) else value for value in args)
+            func, args = _exactly(func, name, args, keywords)
         self._stage.seen.steps += 1
         result = func(*args, **keywords)
         if name in {"clone", "cpu"} and args and self._stage.running:
             self._stage.copied(args[0], result)
         if name in EMPTY and isinstance(result, Tensor):
             result.zero_()
-        self._stage.operated(result, *args)
+        if self._stage.traces:
+            self._stage.operated(result, *args)
         return result
+
+
+def _equal(name: str, like: Tensor) -> Any:
+    """What the comparison of a tensor with another one gives if they are the same."""
+    if name in {"allclose", "equal"}:
+        return True
+    if "sub" in name:
+        return torch.zeros(like.shape, dtype=torch.float64, device=like.device)
+    same = name not in {"ne", "__ne__"}
+    return torch.full(like.shape, same, dtype=torch.bool, device=like.device)
+
+
+def _exactly(func: Any, name: str, args: Any, keywords: dict[str, Any]) -> tuple[Any, Any]:
+    """The function and its arguments in double precision, where they name another one."""
+    if keywords.get("dtype") in _ROUNDED:
+        keywords["dtype"] = torch.float64
+    if name in _CASTS:
+        return torch.Tensor.double, args[:1]
+    if name in {"to", "type"}:
+        return func, tuple(torch.float64 if _rounds(value) else value for value in args)
+    return func, args
 
 
 def _rounds(value: Any) -> bool:

@@ -7,6 +7,7 @@ it is not valid for another key or file. A lost key costs only time: what it sea
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import hmac
@@ -107,7 +108,8 @@ def data_home(env: Mapping[str, str] = os.environ) -> Path:
 def user_seal(env: Mapping[str, str] = os.environ) -> Seal:
     """The seal of this user; the key is made on first use.
 
-    Never fails: without a user's key, the process gets its own key.
+    Never fails: without a user's key, the process gets its own key. A file that is no key, or that
+    others can read, stays as it is: it may be the copy of one that is needed elsewhere.
     """
     path = Path(KEY_FILE)
     try:
@@ -119,18 +121,23 @@ def user_seal(env: Mapping[str, str] = os.environ) -> Seal:
 
 
 def _read(path: Path) -> bytes | None:
-    """The key; None if there is none, or if others could read it.
+    """The key; None if there is no file.
 
-    Raises ``OSError``, also for anything but a file: a key is never read from a device, nor is one
-    written to it.
+    Raises ``OSError``, also if others can read it, for a file that is no key, and for anything but
+    a file: a key is never read from a device, nor is one written to it.
     """
     try:
         with open_plain(path) as file:
-            is_private = not os.fstat(file.fileno()).st_mode & 0o077
-            key = file.read(_KEY_SIZE + 1) if is_private else b""
+            status = os.fstat(file.fileno())
+            key = file.read(_KEY_SIZE + 1)
     except FileNotFoundError:
         return None
-    return key if len(key) == _KEY_SIZE else None
+    if status.st_mode & 0o077:
+        raise OSError(errno.EPERM, f"others can read it; make it yours: chmod 600 {path}")
+    if len(key) != _KEY_SIZE:
+        what = f"it has {status.st_size} bytes, and a key has {_KEY_SIZE}, of any value"
+        raise OSError(errno.EINVAL, f"{what}; remove it, and the next build makes one")
+    return key
 
 
 def _make(path: Path) -> bytes:

@@ -6,9 +6,10 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -138,19 +139,30 @@ def leave_views(
 ) -> None:
     """Write ``out/`` with ``reports`` by file name.
 
-    It is disposable, so failing to write it is only a warning.
+    It is disposable, so failing to write it is only a warning: one, for all that is missing.
     """
-    try:
-        graph = summary.plan.analysis.graph
-        write_views(out, summary.settled.values(), store.cas.link_to, graph)
-        remember_keys(out, summary)
-        for name, report in reports.items():
-            write_own(out / name, report)
-    except OSError as error:
-        where = f": {error.filename}" if error.filename else ""
-        sink.emit(Warned(f"out/ is not complete: {error.strerror}{where}"))
-    except StoreError as error:
-        sink.emit(Warned(f"out/ is not complete; the next build mends it: {error}"))
+    graph = summary.plan.analysis.graph
+    steps: list[Callable[[], object]] = [
+        lambda: write_views(out, summary.settled.values(), store.cas.link_to, graph),
+        lambda: remember_keys(out, summary),
+        *(partial(write_own, out / name, report) for name, report in reports.items()),
+    ]
+    failed: list[OSError | StoreError] = []
+    for step in steps:
+        try:
+            step()
+        except (OSError, StoreError) as error:
+            failed.append(error)
+    if failed:
+        sink.emit(Warned(_incomplete(failed[0])))
+
+
+def _incomplete(error: OSError | StoreError) -> str:
+    if isinstance(error, StoreError):
+        return f"out/ is not complete; the next build mends it: {error}"
+    path = error.filename2 or error.filename
+    where = f": {path}" if path else ""
+    return f"out/ is not complete: {error.strerror}{where}"
 
 
 def remember_keys(out: Path, summary: Summary) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from kabuild.base.errors import Reason, UsageError
+from kabuild.base.errors import Reason, StoreError, UsageError
 from kabuild.base.fs import is_inside
 from kabuild.base.own_files import write_own
 from kabuild.base.reading import read_plain
@@ -57,19 +57,23 @@ def write_views(
     its view unless one of its dependencies, by ``graph``, has a new result.
 
     ``settled`` has each action after its dependencies. ``link`` puts a blob of the store at a path.
-    Raises ``OSError``.
+    Writes all the views that it can, then raises the first ``OSError`` or StoreError.
     """
     moved: set[str] = set()
+    failed: OSError | StoreError | None = None
     for item in settled:
-        folder = view_of(out, item.label)
-        if item.result is not None and item.key is not None:
-            is_new = _write_view(folder, item.result, item.key, link)
-        else:
-            is_new = not _may_stay(item, out, graph, moved)
-            if is_new:
+        folder, is_new = view_of(out, item.label), True
+        try:
+            if item.result is not None and item.key is not None:
+                is_new = _write_view(folder, item.result, item.key, link)
+            elif is_new := not _may_stay(item, out, graph, moved):
                 _clear(folder)
+        except (OSError, StoreError) as error:
+            failed = failed or error
         if is_new:
             moved.add(str(item.label))
+    if failed:
+        raise failed
 
 
 def _may_stay(item: Settled, out: Path, graph: ActionGraph | None, moved: AbstractSet[str]) -> bool:
@@ -98,9 +102,21 @@ def _write_view(folder: Path, result: ActionResult, key: Digest, link: Link) -> 
     for path, digest in files:
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        link(digest, target)
+        _replace(digest, target, link)
     write_own(mark, text.encode())
     return True
+
+
+def _replace(digest: Digest, target: Path, link: Link) -> None:
+    """Link a blob to a path, where a killed build may have left a file."""
+    import secrets
+
+    half = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        link(digest, half)
+        half.rename(target)
+    finally:
+        half.unlink(missing_ok=True)  # a link to the same file stays where it is
 
 
 def _sweep(folder: Path) -> None:

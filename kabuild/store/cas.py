@@ -75,7 +75,7 @@ class Cas(Protocol):
     def link_to(self, digest: Digest, path: Path) -> None:
         """Make ``path`` hold the blob, verified, mode 0555: a hard link where possible.
 
-        Raises StoreError(BLOB_MISSING), and STORE_* where ``path`` cannot be made.
+        Raises StoreError for the store, ``OSError`` where ``path`` cannot be made.
         """
         ...
 
@@ -196,7 +196,7 @@ class DiskCas:
                     raise store_error(error, self._root) from error
             except OSError as error:
                 if error.errno not in _NO_LINK:
-                    raise store_error(error, self._root) from error
+                    raise
                 self._copy_to(digest, path)
                 return
             else:
@@ -211,9 +211,13 @@ class DiskCas:
             raise BlobMissingError(digest) from None
 
     def _copy_to(self, digest: Digest, path: Path) -> None:
-        with self.open(digest) as source, writing(str(path.parent)):
-            _copy_hashing(source, path)
-            path.chmod(BLOB_MODE)
+        with self.open(digest) as source:
+            try:
+                _copy_hashing(source, path)
+                path.chmod(BLOB_MODE)
+            except OSError as error:
+                error.filename = error.filename or str(path)
+                raise
 
     def _stat(self, digest: Digest) -> os.stat_result | None:
         """The blob's file status, or None. Evicts a blob of the wrong size; notes the use."""

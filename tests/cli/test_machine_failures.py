@@ -115,6 +115,35 @@ def test_out_that_cannot_be_written_is_a_warning(quick: CliWorkspace) -> None:
     assert "warning: out/ is not complete: Not a directory" in ran.err
 
 
+def test_what_a_killed_build_left_of_out_is_mended_by_the_next(quick: CliWorkspace) -> None:
+    """It is killed between the files of a view and their mark."""
+    out = quick.root / "out"
+    quick.run("test", "//double", "--gates=compile")
+    view = out / "double/double.compile"
+    for left in (view / ".key", out / "test.xml"):
+        left.unlink()
+
+    ran = quick.run("test", "//double", "--gates=compile", "--nocache_test_results")
+
+    assert ran.code == 0, ran.err
+    assert "warning" not in ran.err
+    assert (view / ".key").exists()
+    assert (out / "test.xml").exists()
+
+
+def test_a_part_of_out_that_cannot_be_written_costs_no_other(quick: CliWorkspace) -> None:
+    out = quick.root / "out"
+    (out / "double").mkdir(parents=True)
+    (out / "double/double.compile").write_text("not a directory")
+
+    ran = quick.run("test", "//double", "--gates=compile")
+
+    assert ran.code == 0, ran.err
+    assert ran.err.count("warning: out/ is not complete: ") == 1
+    assert str(out / "double/double.compile") in ran.err
+    assert (out / "test.xml").exists()
+
+
 # --- sandboxes ---------------------------------------------------------------------------------
 
 OWN = "//double:double.baseline.compile"

@@ -64,23 +64,44 @@ def test_the_key_is_made_once_and_for_its_user_alone(tmp_path: Path) -> None:
     assert data_home({"XDG_DATA_HOME": "/x", "HOME": "/h"}) == Path("/x/kabuild")
 
 
-@pytest.mark.parametrize("spoil", ["short", "readable", "gone"])
-def test_a_key_that_is_lost_or_known_to_others_is_replaced(tmp_path: Path, spoil: str) -> None:
+def test_a_key_that_is_lost_is_replaced(tmp_path: Path) -> None:
     env = {"XDG_DATA_HOME": str(tmp_path)}
     before = user_seal(env)
-    path = tmp_path / "kabuild" / KEY_FILE
-    if spoil == "short":
-        path.write_bytes(b"x")
-    elif spoil == "readable":
-        path.chmod(0o644)
-    else:
-        path.unlink()
+    (tmp_path / "kabuild" / KEY_FILE).unlink()
 
     after = user_seal(env)
 
     assert not after.problem
     assert after.key != before.key
     assert after == user_seal(env)
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "mode", "problem"),
+    [
+        (b"x" * 31, 0o600, "it has 31 bytes, and a key has 32"),
+        (b"x" * 32 + b"\n", 0o600, "it has 33 bytes, and a key has 32"),
+        (b"", 0o600, "it has 0 bytes"),
+        (b"x" * 32, 0o644, "others can read it; make it yours: chmod 600 "),
+        (b"x" * 32, 0o660, "others can read it"),
+    ],
+)
+def test_a_file_that_is_no_key_of_one_user_is_neither_used_nor_replaced(
+    tmp_path: Path, spoilt: bytes, mode: int, problem: str
+) -> None:
+    """It may be a key that was copied wrongly, as from a secret with a newline."""
+    env = {"XDG_DATA_HOME": str(tmp_path)}
+    user_seal(env)
+    path = tmp_path / "kabuild" / KEY_FILE
+    path.write_bytes(spoilt)
+    path.chmod(mode)
+
+    seal = user_seal(env)
+
+    assert seal.problem.startswith(f"{path}: {problem}")
+    assert seal.key != spoilt
+    assert seal.key != user_seal(env).key
+    assert path.read_bytes() == spoilt
 
 
 @pytest.mark.parametrize("kind", ["directory", "pipe", "device"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +14,20 @@ from kabuild.model.graph import ActionGraph
 from kabuild.model.label import Label
 from kabuild.model.result import ActionResult, Outcome, OutputFile, Settled
 from kabuild.report.views import last_key, shown_at, view_of, write_views
+from kabuild.store import Store
 from tests.testkit.actions import command
 
 LABEL = Label("tasks/softmax", "softmax.compile")
+DATA = (b"one", b"two")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A store that holds ``DATA``."""
+    with Store.open(tmp_path / "store") as store:
+        for data in DATA:
+            store.cas.put(data)
+        yield store
 
 
 def result_with(path: str, data: bytes) -> Settled:
@@ -79,6 +91,35 @@ def test_what_a_killed_build_left_half_done_is_removed(tmp_path: Path) -> None:
 
     assert (folder / "v").exists()
     assert list(tmp_path.rglob("*.tmp")) == [other]
+
+
+def test_a_view_without_its_mark_is_written_again(tmp_path: Path, store: Store) -> None:
+    """A build was killed between a view's files and its mark, or its disk was full."""
+    items = [replace(result_with("v", data), label=Label("tasks", data.decode())) for data in DATA]
+    first = view_of(tmp_path, items[0].label)
+    (first / "inner").mkdir(parents=True)
+    (first / "v").write_text("left by a killed build")
+
+    write_views(tmp_path, items, store.cas.link_to)
+    (first / ".key").unlink()
+    write_views(tmp_path, items, store.cas.link_to)
+
+    assert [(view_of(tmp_path, item.label) / "v").read_bytes() for item in items] == list(DATA)
+    assert last_key(tmp_path, items[0].label) == items[0].key
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_a_view_that_cannot_be_written_costs_no_other(tmp_path: Path, store: Store) -> None:
+    items = [replace(result_with("v", data), label=Label("tasks", data.decode())) for data in DATA]
+    (view_of(tmp_path, items[0].label) / "v").mkdir(parents=True)
+
+    with pytest.raises(IsADirectoryError) as caught:
+        write_views(tmp_path, items, store.cas.link_to)
+
+    assert str(view_of(tmp_path, items[0].label)) in str(caught.value)
+    assert (view_of(tmp_path, items[1].label) / "v").read_bytes() == DATA[1]
+    assert last_key(tmp_path, items[0].label) is None
+    assert not list(tmp_path.rglob("*.tmp"))
 
 
 def test_views_show_what_was_measured_last(tmp_path: Path) -> None:

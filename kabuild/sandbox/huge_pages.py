@@ -16,7 +16,7 @@ from pathlib import Path
 _POLICY = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _SIZE = Path("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size")
 _MADV_COLLAPSE = 25  # from Linux 6.1 on
-_HEAP = "[heap]"
+_HEAP = b"[heap]"
 
 
 def use_huge_pages(policy: Path = _POLICY, size: Path = _SIZE) -> None:
@@ -36,8 +36,8 @@ def use_huge_pages(policy: Path = _POLICY, size: Path = _SIZE) -> None:
 
 def _anonymous_mappings() -> Iterator[tuple[int, int]]:
     """Start and end of the writable private mappings without a file."""
-    for line in Path("/proc/self/maps").read_text().splitlines():
+    for line in Path("/proc/self/maps").read_bytes().splitlines():
         addresses, mode, _, _, inode, *name = line.split(maxsplit=5)
-        if mode == "rw-p" and inode == "0" and name in ([], [_HEAP]):
-            start, end = addresses.split("-")
+        if mode == b"rw-p" and inode == b"0" and name in ([], [_HEAP]):
+            start, end = addresses.split(b"-")
             yield int(start, 16), int(end, 16)

@@ -115,11 +115,11 @@ def _descendants(root: int, stats: list[_Stat]) -> list[_Stat]:
 def _read_stat(pid: int) -> _Stat | None:
     """``None`` when the process is gone."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        text = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The command name, in parentheses, may contain anything; fields count from behind it.
-    fields = text[text.rindex(")") + 2 :].split()
+    # The command name, in parentheses, may be any bytes; fields count from behind it.
+    fields = text[text.rindex(b")") + 2 :].split()
     return _Stat(
         pid=pid,
         parent=int(fields[1]),
@@ -133,7 +133,7 @@ def _read_stat(pid: int) -> _Stat | None:
 def _proportional_bytes(pid: int) -> int:
     total = 0
     with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith(("Pss_Anon:", "Pss_Shmem:")):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_bytes().split(b"\n"):
+            if line.startswith((b"Pss_Anon:", b"Pss_Shmem:")):
                 total += int(line.split()[1]) << 10
     return total

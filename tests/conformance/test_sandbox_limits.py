@@ -66,6 +66,20 @@ def test_what_outlives_the_command_is_killed(box: Box, tmp_path: Path) -> None:
     assert pids_of(marker) == []
 
 
+@pytest.mark.parametrize("name", [b"\xff\xfe", ") R 1 (".encode(), "a\u2028b\x0c".encode()])
+def test_a_process_may_call_itself_anything(box: Box, name: bytes) -> None:
+    done = box.python(
+        f"""
+        import ctypes, time
+        ctypes.CDLL(None).prctl(15, {name!r}, 0, 0, 0)
+        time.sleep(1)
+        """,
+        limits=SandboxLimits(wall_seconds=60, memory_bytes=1 << 30, cpu_seconds=30),
+    )
+
+    assert (done.exit_code, done.limit) == (0, None)
+
+
 def test_cpu_time_of_the_tree_is_limited(box: Box) -> None:
     done = box.shell(
         "for i in 1 2; do (while :; do :; done) & done; wait",

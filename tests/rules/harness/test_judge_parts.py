@@ -17,7 +17,7 @@ from terms.policy import DISTRIBUTIONS
 from truth import distributions  # isort: skip
 from perf import plausibility  # isort: skip
 from base import shapes  # isort: skip
-from truth import tolerance  # isort: skip
+from truth import comparison, tolerance  # isort: skip
 from terms import verdict  # isort: skip
 from terms.reasons import Reason  # isort: skip
 from kabuild.model.verdict import GateVerdict
@@ -234,6 +234,24 @@ def test_integers_are_exact():
     got = torch.tensor([1, 2, 3], dtype=torch.int32)
     expected = torch.tensor([1, 2, 4])
     assert tolerance.mismatches(got, expected).tolist() == [0.0, 0.0, math.inf]
+
+
+@pytest.mark.parametrize(
+    ("got", "expected"),
+    [
+        (torch.tensor([3 + (5 << 32), 3]), torch.tensor([3, 3], dtype=torch.int32)),
+        (torch.tensor([7, 1], dtype=torch.uint8), torch.tensor([True, True])),
+        (torch.tensor([2, 1], dtype=torch.int32), torch.tensor([False, True])),
+        (torch.tensor([256, 1], dtype=torch.int16), torch.tensor([0, 1], dtype=torch.uint8)),
+        (torch.tensor([-1, 1], dtype=torch.int8), torch.tensor([255, 1])),
+    ],
+)
+def test_no_integer_is_cut_to_the_dtype_of_what_is_expected(got, expected):
+    """A reference may return fewer bits than are declared, or truth values."""
+    assert tolerance.mismatches(got, expected).tolist() == [math.inf, 0.0]
+    assert comparison.different(got, expected).tolist() == [math.inf, 0.0]
+    assert comparison.any_different(got[None], expected[None]).tolist() == [math.inf]
+    assert comparison.any_different(got[None, 1:], expected[None, 1:]).tolist() == [0.0]
 
 
 @pytest.mark.parametrize("name", [name for name in DTYPES if name not in ONLY_GIVEN])

@@ -24,7 +24,7 @@ from terms.dtypes import DTYPES
 from torch import Tensor
 
 from truth.precision import slices
-from truth.tolerance import per_call
+from truth.tolerance import per_call, same_numbers
 
 ELEMENTWISE, EXACT, QUANTISED = "elementwise", "exact", "quantised"
 SORTED, TOPK_INDICES, SAMPLED = "sorted", "topk_indices", "sampled"
@@ -148,7 +148,7 @@ def read(declared: Mapping[str, object], outputs: tuple[str, ...]) -> dict[str, 
 
 
 def _same(got: Tensor, expected: Tensor) -> Tensor:
-    same = got.to(expected.dtype) == expected
+    same = same_numbers(got, expected)
     if got.is_floating_point():
         same |= got.isnan() & expected.isnan()
     return same

@@ -2,6 +2,9 @@
 
 # mypy: allow-untyped-defs, allow-untyped-calls
 
+import struct
+from types import SimpleNamespace
+
 import pytest
 import torch
 from base.layouts import Pieces
@@ -9,9 +12,12 @@ from base.spec import parse_spec
 from call_forms import FORMS
 from call_specs import judged, spec_of
 from correctness import gate
+from perf import gate as perf
+from pyrunner_call.called import Called
 from runners import results
 from runners.results import _reused
 
+WRONG = "WRONG_RESULT"
 REUSING = """
 class ModelNew(Model):
     kept = {}
@@ -39,6 +45,60 @@ def test_a_buffer_that_is_copied_is_no_reason(launcher, tmp_path, factor, reason
 
     assert verdict.reason == reason, verdict.detail
     assert "later call" not in verdict.detail
+
+
+PEEKING = """
+class Hooked(torch.Tensor):
+    seen, given = [], []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func.__name__ == "copy_":
+            cls.seen = [x.clone() for x in cls.given]
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+class ModelNew(Model):
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.register_buffer("hook", torch.zeros(1).as_subclass(Hooked), persistent=False)
+
+    def forward(self, x):
+        y = super().forward(x)
+        early = any(x.shape == seen.shape and x.equal(seen) for seen in Hooked.seen)
+        if not any(x is given for given in Hooked.given):
+            Hooked.given.append(x)
+        return y + 1e6 * EARLY
+"""
+
+
+@pytest.mark.parametrize(("early", "reason"), [("early", ""), ("bool(Hooked.seen)", WRONG)])
+def test_what_is_done_between_batches_sees_no_inputs_of_the_next(launcher, tmp_path, early, reason):
+    """Objects are restored outside of a batch's time, by code that may be a candidate's."""
+    policy = {"budget_seconds": 0.5, "max_processes": 3, "max_slots": 1}
+    spec = spec_of(tmp_path, FORMS["linear"], PEEKING.replace("EARLY", early))
+    verdict = perf.run(parse_spec({**spec, "gate": "perf", "policy": policy}), launcher)
+
+    assert verdict.reason == reason, verdict.detail
+
+
+def test_restoring_objects_is_in_no_batchs_time():
+    """A candidate without buffers would be credited what empty batches of a baseline take."""
+    events = []
+    one = Called.__new__(Called)
+    one.block = SimpleNamespace(order_offset=0, copied=False)
+    one._memory, one._operands = struct.pack("<I", 0), [((), {})]
+    one._returned = SimpleNamespace(note=lambda *_: None)
+    one._results, one._restored = [], False
+    one._ground = SimpleNamespace(timed=lambda work: events.append("clock") or work() or 1)
+    one._boundary = SimpleNamespace(
+        function=lambda: events.append("call"), restore=lambda: events.append("restore")
+    )
+    for calls in (1, 0):
+        one.collect()
+        events.append("request")
+        one.run(calls)
+
+    assert events == [*["restore", "request", "clock", "call"], *["restore", "request", "clock"]]
 
 
 LAID_OUT = """

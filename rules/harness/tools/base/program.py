@@ -86,6 +86,11 @@ class Program:
         """Whether its tensors lie in a device's memory."""
         return self.platform != "cpu"
 
+    @property
+    def returns_on_host(self) -> bool:
+        """Whether its calls return what lies in its own process, not in a device's memory."""
+        return self.abi == "call" and not self.on_device
+
 
 @dataclass(frozen=True)
 class Argument:

@@ -55,6 +55,7 @@ class Called:
             block, functions.targets, table, arenas, self._outputs, home=home.type
         )
         self._results: list[Any] = []
+        self._restored = False
 
     def run(self, calls: int, left_out: int = -1) -> int:
         """Make the calls of a batch; returns the time in ns.
@@ -76,14 +77,21 @@ class Called:
             return self._ground.replayed(work)
 
     def collect(self) -> None:
-        """Do nothing: the results are already where the judge reads them."""
+        """Restore objects, and free the results that the judge has read.
+
+        What that takes would be in one program's batches, and not in another's empty ones.
+        """
+        self._results = []
+        self._boundary.restore()
+        self._restored = True
 
     @contextlib.contextmanager
     def _ready(self, calls: int, left_out: int = -1) -> Iterator[Work]:
         """Prepare the calls of a batch as one function; garbage collection is off meanwhile."""
         order = struct.unpack_from(f"<{calls}I", self._memory, self.block.order_offset)
-        self._results = []
-        self._boundary.restore()
+        if not self._restored:
+            self.collect()
+        self._restored = False
         function, operands = self._boundary.function, self._operands
         take, keep = self._take, self._results.append
 

@@ -27,7 +27,8 @@ SHUT     n, ticket                    ``QUEUED`` n, ns that it took the host: al
 WAIT                                  ``DONE`` n ns, by the runner's clock, once the device
                                       is idle after SHUT
 COLLECT                               ``READY`` once the ``torch`` ABI's results are
-                                      in the buffers
+                                      in the buffers; on a host, before each batch of the
+                                      ``call`` ABI: once objects are as they were
 BYE                                   ``GONE``
 ======== ============================ =================================================
 

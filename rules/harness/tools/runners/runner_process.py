@@ -116,8 +116,7 @@ class Runner:
         with self._ending_on_fault():
             self._forget_memory()
             # Results that cannot be read in place are copied while the clock runs.
-            on_host = self._program.abi == "call" and not self._program.on_device
-            self._fetches = on_host and self._conversation.can_read()
+            self._fetches = self._program.returns_on_host and self._conversation.can_read()
             lent = (self._program, self._signature, config, slots, self._state)
             memory = ConfigMemory(*lent, copied=not self._fetches)
             self._memory = memory
@@ -209,9 +208,11 @@ class Runner:
         if not 1 <= calls <= memory.slots:
             raise ValueError(f"a batch of {calls} calls, where {memory.slots} slots are loaded")
         order = random.SystemRandom().sample(range(memory.slots), len(inputs))
-        memory.prepare(order, inputs, repeats)
         with self._ending_on_fault():
             doing = f"in a batch of {calls} call{'s' if calls > 1 else ''}"
+            if self._program.returns_on_host:  # before the inputs are there
+                self._collect(doing)
+            memory.prepare(order, inputs, repeats)
             held_up_ns = 0
             if self._program.on_device:
                 self._arm(doing)
@@ -223,10 +224,8 @@ class Runner:
             if kind is Kind.REPLAY and not answer.values[0]:
                 return None
             if self._program.abi == "torch":
-                # This is outside both clocks, so a program could defer its work until here. That is
-                # acceptable because this ABI is for baselines, which come with the task.
-                seconds = self._policy.batch_seconds
-                self._ask(Kind.COLLECT, Kind.READY, seconds=seconds, doing=doing)
+                # A program could defer its work until here, but this ABI is for tasks' baselines.
+                self._collect(doing)
                 memory.take()
             if self._fetches:
                 memory.fetch(order, self._conversation.read)
@@ -237,6 +236,8 @@ class Runner:
         """Run a batch of no calls, to calibrate the cost of a batch itself."""
         with self._ending_on_fault():
             doing = "in an empty batch"
+            if self._program.returns_on_host:  # before the inputs are there
+                self._collect(doing)
             if self._program.on_device:
                 self._arm(doing)
             answer = self._ask_to_run(Kind.EMPTY, 0, doing)
@@ -303,15 +304,7 @@ class Runner:
         else:
             self.kill()
 
-    def _ask(
-        self,
-        kind: Kind,
-        expected: Kind,
-        *,
-        seconds: float,
-        doing: str,
-        **how: Any,
-    ) -> Answer:
+    def _ask(self, kind: Kind, expected: Kind, *, seconds: float, doing: str, **how: Any) -> Answer:
         patience, began = max(0.0, min(seconds, self._left_seconds)), GRANTED.now()
         try:
             return self._conversation.ask(kind, expected, seconds=patience, doing=doing, **how)
@@ -324,6 +317,11 @@ class Runner:
         seconds = self._policy.load_seconds
         doing = "while its config was loaded"
         return self._ask(kind, Kind.READY, seconds=seconds, doing=doing, values=values, fds=fds)
+
+    def _collect(self, doing: str) -> None:
+        """Have done what belongs to a batch, and is outside of both clocks."""
+        seconds = self._policy.batch_seconds
+        self._ask(Kind.COLLECT, Kind.READY, seconds=seconds, doing=doing)
 
     def _arm(self, doing: str) -> None:
         """Make a frozen runner wait for its next request without sleeping."""
@@ -382,10 +380,8 @@ class Runner:
         reported_ns, wall_ns = answer.values[1], answer.wall_ns + held_up_ns
         if self._program.on_device:  # the processor only waits: its time is no measure of the work
             return Batch(outputs, reported_ns, wall_ns, launches=self._launches_since())
-        spent = answer.spent
-        return Batch(
-            outputs, reported_ns, wall_ns, spent.thread_ns, spent.process_ns, spent.waited_ns
-        )
+        s = answer.spent
+        return Batch(outputs, reported_ns, wall_ns, s.thread_ns, s.process_ns, s.waited_ns)
 
     def _launches_since(self) -> int:
         """The number of launches since the previous call of this method."""

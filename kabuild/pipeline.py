@@ -134,11 +134,10 @@ def plan(request: Request, loaded: Loaded, store: Store) -> Plan:
         return Plan(loaded, analysis, {}, tuple(dict.fromkeys(builds)), consulted, declared)
     tasks = _asked_gates(analysis, names)
     if not tasks:
-        raise NoTestsError(
-            Reason.NO_TESTS,
-            f"no tasks match {' '.join(request.patterns)}",
-            hint="kabuild query 'tests(//...)' lists what can be tested",
-        )
+        tags = f" with the tags '{request.tags}'" if request.tags else ""
+        what = f"no tasks match {' '.join(request.patterns)}{tags}"
+        hint = "kabuild query 'tests(//...)' lists what can be tested"
+        raise NoTestsError(Reason.NO_TESTS, what, hint=hint)
     _require_named(request, tasks, declared, loaded.options.platform.name)
     if request.solution and len(tasks) > 1:
         raise UsageError(

@@ -110,7 +110,7 @@ class Manifest:
                 Reason.BUNDLE_VERSION,
                 f"the bundle's format is {shortened(repr(schema), 80)}; "
                 f"this kabuild reads {SCHEMA!r}",
-                hint="pip install --upgrade kabuild",
+                hint=_reader_of(schema),
             )
         try:
             _check_once("action", (str(item["label"]) for item in value["actions"]))
@@ -145,6 +145,13 @@ def _to_json(record: Record) -> dict[str, Any]:
         "files": [[file.path, str(file.digest), file.executable] for file in record.files],
         "withheld": list(record.withheld),
     }
+
+
+def _reader_of(schema: object) -> str:
+    """What reads a file of another format."""
+    if isinstance(schema, str) and schema.startswith("kabuild/cache/"):
+        return "it is a part of a store: 'kabuild cache import' reads it"
+    return "update the checkout that kabuild is installed from, and install it again"
 
 
 def _from_json(value: dict[str, Any]) -> Record:

@@ -24,7 +24,7 @@ from kabuild.cli.flags import (
 from kabuild.cli.options import flag, takes
 from kabuild.cli.presentation import JsonFlags
 from kabuild.cli.remote_flags import RemoteFlags
-from kabuild.cli.session import builder
+from kabuild.cli.session import builder, rerun_flags
 from kabuild.loading.request import Request
 from kabuild.model.gate import Pick
 from kabuild.model.gate_result import GateResult
@@ -70,8 +70,9 @@ def command(options: BenchFlags) -> None:
     Exits with 0 when all tasks were timed, 3 when a gate failed, 36 when the machine failed.
     """
     found: dict[str, Any] = {}
+    request = options.request()
     with builder() as builds:
-        summary = builds.run(options.request())
+        summary = builds.run(request)
         for result in summary.table:
             for gate in result.gates.values():
                 name = result.label if len(result.gates) == 1 else gate.label
@@ -79,7 +80,8 @@ def command(options: BenchFlags) -> None:
                     found[name.short] = _read(gate, *files)
                 elif gate.passed:
                     raise _unshown(gate, "no samples")
-    failures = [escaped(text) for text in _failures(summary)]
+    causes = render_failures(summary.table, summary.settled.values(), rerun=rerun_flags(request))
+    failures = [escaped(text) for text in causes]
     if options.as_json:
         click.echo(json.dumps(found, sort_keys=True))
         click.echo("\n\n".join(failures), err=True, nl=bool(failures))
@@ -117,10 +119,6 @@ def _unshown(gate: GateResult, what: str) -> AnalysisError:
         f"{gate.label} wrote {what}",
         hint="a gate with Role.TIMES writes verdict.json and samples.json as perf of hip2hip does",
     )
-
-
-def _failures(summary: Summary) -> list[str]:
-    return render_failures(summary.table, summary.settled.values(), rerun=[])
 
 
 def _shown(found: dict[str, Any]) -> list[str]:

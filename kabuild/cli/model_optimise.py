@@ -128,7 +128,9 @@ def command(options: OptimiseFlags) -> None:
         found = optimise(options.directory, request, rules, warm, lambda text: say(escaped(text)))
     verify = _verify(options.directory, request)
     if found.broken:
-        causes = render_failures(found.broken.table, found.broken.settled.values(), rerun=[])
+        causes = render_failures(
+            found.broken.table, found.broken.settled.values(), rerun=rerun_flags(request)
+        )
         click.echo(escaped("\n\n".join(causes)), err=True)
     if options.as_json:
         click.echo(json.dumps(_json(found, verify), sort_keys=True))

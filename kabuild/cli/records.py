@@ -93,12 +93,20 @@ def command(options: RecordsFlags) -> None:
     with Store.open() as store:
         items = [listed(path, store, known, options.max_bytes) for path in options.bundles]
     changed = _Changed(held, items, options.date)
+    click.echo(json.dumps(changed.to_json(), indent=1) if options.as_json else changed.text())
     if options.update and file is not None:
+        _update(file, changed)
+
+
+def _update(file: Path, changed: _Changed) -> None:
+    """Write the records if any is new, and say so."""
+    if changed.broken:
         try:
             write_records(file, changed.records)
         except OSError as error:
             raise unwritable("--file", file, error) from None
-    click.echo(json.dumps(changed.to_json(), indent=1) if options.as_json else changed.text())
+    said = counted(len(changed.broken), "new record") if changed.broken else "no new record"
+    click.echo(in_line(f"{file}: {said}"), err=True)
 
 
 def records_file() -> Path | None:
@@ -164,6 +172,7 @@ class _Changed:
         if self.unreplayed:
             rows = (_row(time, known, self._beaten(time)) for time in self.unreplayed)
             parts.append(_table("not replayed, or not by all gates: no records yet", rows))
+            parts.append("to replay one: kabuild replay --json X.kab > X.kab.replay.json")
         parts += [
             in_line(
                 f"{source}: its times were measured by code that this kabuild does not ship "

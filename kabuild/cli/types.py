@@ -209,4 +209,5 @@ def _plain(
         kind.fail(
             "the path is empty" if not text else "a path cannot contain a null byte", param, ctx
         )
-    return value
+    # Shells leave the tilde of --flag=~/file as it is.
+    return os.path.expanduser(text) if text.startswith("~") else value  # noqa: PTH111

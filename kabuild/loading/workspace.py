@@ -153,7 +153,7 @@ def _check_version(file: TomlFile) -> None:
             ("kabuild",),
             f"this workspace needs kabuild {number} or later; this is {__version__}",
             Reason.VERSION_TOO_OLD,
-            "pip install --upgrade kabuild",
+            "update the checkout that kabuild is installed from, and install it again",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -133,4 +134,4 @@ def _cut(line: str) -> str:
 
 def _command(command: str, label: Label, flags: Sequence[str]) -> str:
     afresh = () if command == "build" else ("--nocache_test_results",)
-    return " ".join([f"kabuild {command}", *flags, *afresh, str(label)])
+    return shlex.join(["kabuild", command, *flags, *afresh, str(label)])

@@ -17,6 +17,7 @@ from kabuild.store.contents import BLOBS
 from kabuild.store.faults import writing
 from kabuild.store.file_index import FileIndex
 from kabuild.store.journals import Journals
+from kabuild.store.limit import size_limit
 from kabuild.store.paths import INDEX, LEASES, MEMORIES, SCRATCH, default_path, journals_of
 from kabuild.store.scratch import Scratch
 from kabuild.store.sealed_entry import Distrusted
@@ -77,9 +78,10 @@ class Store:
         """The store at ``path``, created if missing; leftovers of dead processes are removed.
 
         ``warn`` is called with damage and unsealed results. Raises StoreError(STORE_UNWRITABLE or
-        STORE_FULL), and LoadError for invalid user settings.
+        STORE_FULL), and LoadError and UsageError for invalid user settings.
         """
         read_user_settings()
+        size_limit()
         root = (path or default_path()).absolute()
         added = Tally()
         _create(root)

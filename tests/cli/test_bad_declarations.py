@@ -171,7 +171,11 @@ def test_a_duplicate_name_is_refused(task: CliWorkspace) -> None:
         (("tset", "//double"), 2, ("no command 'tset'", "'test'")),
         (("query", "deps(//double"), 2, ("query",)),
         (("info", "workspaec"), 2, ("no info key", "'workspace'")),
-        (("test", "//double", "--test_tag_filters=none"), 4, ("no tasks match",)),
+        (
+            ("test", "//double", "--test_tag_filters=none"),
+            4,
+            ("no tasks match", "with the tags 'none'"),
+        ),
     ],
 )
 def test_a_bad_command_line_names_the_cure(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,18 @@ def test_a_person_sees_times_and_a_plot_in_any_locale(quick: CliWorkspace) -> No
 
 
 def test_a_wrong_kernel_is_not_timed(quick: CliWorkspace) -> None:
-    wrong = quick.write("wrong.hip", KERNEL.replace("2.0f", "3.0f"))
+    wrong = quick.write("wrong one's.hip", KERNEL.replace("2.0f", "3.0f"))
 
     ran = quick.run("bench", "//double", f"--solution={wrong}", "--json")
 
     assert (ran.code, ran.json) == (3, {})
     assert "WRONG_RESULT" in ran.err
+    # What it says to run judges the same kernel.
+    said = ran.err.partition("rerun it with: ")[2].splitlines()[0]
+    program, *arguments = shlex.split(said)
+    again = quick.run(*arguments)
+    assert (program, again.code) == ("kabuild", 3)
+    assert "WRONG_RESULT" in again.out
 
 
 def measured(

@@ -304,3 +304,15 @@ def test_a_lock_file_that_is_a_link_stays_one(tmp_path: Path) -> None:
     assert ran.code == 0, ran.err
     assert (workspace.root / "toolchains/lock.toml").is_symlink()
     assert "mine" in (tmp_path / "elsewhere.toml").read_text()
+
+
+@pytest.mark.parametrize("kind", [InputPath(), OutputFile()])
+def test_a_tilde_is_the_users_home(
+    kind: click.ParamType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shells leave that of ``--flag=~/file`` as it is."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    assert kind.convert("~/key", None, None) == tmp_path / "key"
+    assert kind.convert("a~b", None, None) == Path("a~b")

@@ -51,6 +51,9 @@ def test_a_record_counts_once_a_replay_reproduced_it(tmp_path: Path) -> None:
     found = shown(place, "a.kab", "--update")
     assert (found["records"], len(found["not_replayed"])) == ([], 1)
     assert "would be the first" in place.run("records", "a.kab").out
+    assert "to replay one: kabuild replay --json X.kab" in place.run("records", "a.kab").out
+    assert "kept/records.json: no new record" in place.run("records", "a.kab", "--update").err
+    assert not (place.root / "kept/records.json").exists()
     assert [*found["foreign_code"].values()] == [["/bin/sh -c"]]
     assert "a.kab: its times were measured by code that" in place.run("records", "a.kab").out
 
@@ -60,6 +63,9 @@ def test_a_record_counts_once_a_replay_reproduced_it(tmp_path: Path) -> None:
     assert (first["nanoseconds"], first["agent"]) == (1000.0, "expert")
     assert (first["date"], first["machine"].split(":")[0]) == ("2026-01-30", "cpu")
     assert shown(place)["records"] == [first]
+    (place.root / "kept/records.json").unlink()
+    assert "kept/records.json: 1 new record" in place.run("records", "a.kab", "--update").err
+    (first,) = shown(place)["records"]
     again = shown(place, "a.kab", "--update")
     assert (again["records"], again["new"], again["not_replayed"]) == ([first], [], [])
 

@@ -129,5 +129,7 @@ def _require_file(request: Request, path: Path) -> None:
     raise UsageError(
         Reason.BAD_SOLUTION,
         f"--solution: the directory '{request.solution}' has no file '{path.name}'",
-        hint=f"it has: {abridged(found) or 'no files'}; to judge one of these, give its path",
+        hint=f"it has: {abridged(found)}; to judge one of these, give its path"
+        if found
+        else "it has no files at all",
     )

@@ -201,7 +201,9 @@ def _surplus(declaration: _Declaration, rule: Rule) -> Iterator[AttributeProblem
             )
     tags = declaration.values.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        yield AttributeProblem(f"found {describe(tags)}, expected a list of strings", ("tags",))
+        yield AttributeProblem(
+            f"tags: found {describe(tags)}, expected a list of strings", ("tags",)
+        )
         return
     if len(tags) > _MOST_TAGS:
         yield AttributeProblem(f"{len(tags)} tags: at most {_MOST_TAGS}", ("tags",))

@@ -188,7 +188,10 @@ def _read_dim(
         raise AttributeProblem(f"the config gives no value for dim '{name}'", path)
     value = item[name]
     low, high = bounds
-    if type(value) is not int or not low <= value <= high:
+    if type(value) is not int:
+        what = f"{name} = {value!r} is not an integer"
+        raise AttributeProblem(what, (*path, name), f"'{name}' goes from {low} to {high}")
+    if not low <= value <= high:
         raise AttributeProblem(
             f"config outside the shape space: {name} = {value!r}",
             (*path, name),

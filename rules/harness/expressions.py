@@ -25,11 +25,13 @@ def read_ranges(dims: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
     for name, text in dims.items():
         check_argument(name, "name of a dim", ("dims", name))
         match = _RANGE.fullmatch(text) if isinstance(text, str) else None
-        low, high = (int(match[1]), int(match[2])) if match else (1, 0)
+        if match is None:
+            what = f"{text!r} is not a range for dim '{name}'"
+            raise AttributeProblem(what, ("dims", name), 'write "1..65536", with at most 18 digits')
+        low, high = int(match[1]), int(match[2])
         if low > high:
-            raise AttributeProblem(
-                f"{text!r} is not a range for dim '{name}'", ("dims", name), 'write "1..65536"'
-            )
+            what = f"'{name}' has no value from {low} to {high}"
+            raise AttributeProblem(what, ("dims", name), f'write "{high}..{low}"')
         ranges[name] = (low, high)
     return ranges
 

@@ -91,7 +91,7 @@ def _made(workspace: CliWorkspace) -> tuple[dict[str, Any], list[dict[str, Any]]
 
 def test_the_agent_of_the_readme_runs(quick: CliWorkspace) -> None:
     readme = (REPOSITORY / "rules/agent/README.md").read_text()
-    for name, language in (("BUILD.toml", "toml"), ("agent.py", "python")):
+    for name, language in (("BUILD.toml", "toml"), ("mine.py", "python")):
         quick.write(f"agents/{name}", readme.split(f"```{language}\n")[1].split("```")[0])
 
     ran = quick.run(*BUILD)

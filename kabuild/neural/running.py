@@ -145,7 +145,7 @@ def _read(model: ModelFile, data: bytes) -> Mapping[str, Any]:
 
 def refused(model: ModelFile, why: str) -> LoadError:
     """The error for a model that cannot be taken apart."""
-    hint = "docs/model.md says what a model file needs"
+    hint = "a model file has build() and inputs(generator): kabuild's docs/model.md shows one"
     return LoadError(Reason.BAD_RULE, why, position=Position(str(model.path)), hint=hint)
 
 

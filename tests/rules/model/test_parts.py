@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -177,6 +178,33 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path, text: str, reason: s
     with pytest.raises(ModelError) as caught:
         load(file)
     assert caught.value.reason == reason
+
+
+LAYER = """import torch
+
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        return x @ torch.ones(4, 5)
+
+build = Layer
+inputs = lambda generator: (torch.ones(2, 3),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("import torch\n\nbuild = lambda:\n", "line 3: SyntaxError: invalid syntax"),
+        ("import torch\n1 / 0\n", "line 2: ZeroDivisionError: division by zero"),
+        (LAYER, "line 5: RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)"),
+    ],
+)
+def test_a_mistake_in_a_model_has_its_line(tmp_path: Path, text: str, why: str) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(text)
+
+    with pytest.raises(ModelError, match=f"^.*{re.escape(why)}$"):
+        load(file)
 
 
 def test_code_that_depends_on_data_is_refused() -> None:

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import re
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,7 +81,7 @@ def load(path: Path, device: str = "cpu") -> UserModel:
     except ModelError:
         raise
     except Exception as error:
-        raise ModelError("DOES_NOT_LOAD", described(error)) from error
+        raise ModelError("DOES_NOT_LOAD", described(error, path)) from error
     if not isinstance(module, torch.nn.Module):
         what = f"build() returned a {type(module).__name__}, expected a torch.nn.Module"
         raise ModelError("NO_MODULE", what)
@@ -104,10 +105,21 @@ def results(value: Any) -> list[Tensor]:
     return found
 
 
-def described(error: BaseException) -> str:
-    """The first line of an error's message, without addresses."""
-    text = str(error).strip().partition("\n")[0]
-    return re.sub(r"0x[0-9a-f]+", "0x...", f"{type(error).__name__}: {text}")[:300]
+def described(error: BaseException, file: Path | str = "") -> str:
+    """The first line of an error's message, without addresses, and the line of ``file``."""
+    text, lines = (
+        str(error),
+        [
+            frame.lineno
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename == str(file)
+        ],
+    )
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        text, lines = error.msg, [error.lineno]
+    first = f"{type(error).__name__}: {text.strip()}".partition("\n")[0]
+    shown = re.sub(r"0x[0-9a-f]+", "0x...", first)[:300]
+    return f"line {lines[-1]}: {shown}" if lines else shown
 
 
 def _function(code: Any, name: str) -> Callable[..., Any]:
@@ -145,7 +157,7 @@ def _check_loss(loss: Callable[..., Any], model: UserModel) -> None:
         found = loss(model.module(*arguments), *arguments)
         again = loss(model.module(*others), *others)
     except Exception as error:
-        raise ModelError("BAD_LOSS", described(error)) from error
+        raise ModelError("BAD_LOSS", described(error, model.code.__file__)) from error
     if not isinstance(found, Tensor) or found.dim() or not found.is_floating_point():
         kind = (
             f"{found.dtype} with {found.dim()} axes" if isinstance(found, Tensor) else type(found)
@@ -174,7 +186,7 @@ def _check(model: UserModel) -> list[Tensor]:
     except ModelError:
         raise
     except Exception as error:
-        raise ModelError("DOES_NOT_RUN", described(error)) from error
+        raise ModelError("DOES_NOT_RUN", described(error, model.code.__file__)) from error
     if not all(torch.equal(one, other) for one, other in zip(before, arguments, strict=True)):
         raise ModelError("CHANGES_ARGUMENTS", "a call changes its arguments")
     alike = (

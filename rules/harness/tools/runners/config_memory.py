@@ -130,7 +130,7 @@ class ConfigMemory:
         Raises CandidateFault if they are not as declared.
         """
         if self._results:
-            self._results.fetch(order, self._inputs.fd, self._outputs, read)
+            self._results.fetch(order, self._outputs, read)
 
     def add_scratch(self, size: int) -> OutputArena:
         """Allocate a workspace of ``size`` bytes, guarded like an output."""

@@ -159,17 +159,17 @@ class Conversation:
             nudge.act()
 
     def read(
-        self, ranges_fd: int, target_fd: int, count: int, barred_fds: tuple[int, ...] = ()
+        self, ranges_fd: int, target_fd: int, count: int, lent_fds: tuple[int, ...] = ()
     ) -> bool:
-        """Copy from the frozen runner's memory (``Warden.read``); False if that is not possible."""
-        return bool(self._warden.read(ranges_fd, target_fd, count, barred_fds))
+        """Copy from the frozen runner's memory (``Warden.read``); False if that is not allowed."""
+        return self._warden.read(ranges_fd, target_fd, count, lent_fds)
 
     def can_read(self) -> bool:
-        """Whether the kernel lets a warden read a runner's memory."""
+        """Whether the kernel lets a warden read a runner's memory, and the lists of its pages."""
         fd = os.memfd_create("kabuild", os.MFD_CLOEXEC)
         try:
             os.ftruncate(fd, 1)
-            return self._warden.read(fd, fd, 0) is not None
+            return self._warden.read(fd, fd, 0)
         finally:
             os.close(fd)
 

@@ -13,6 +13,7 @@ import mmap
 import os
 import struct
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Protocol
 
 from base import layouts, shapes
@@ -23,7 +24,8 @@ from terms.reasons import Reason
 
 from runners import diagnosis, shared_memory
 from runners.control_block import Region
-from runners.warden import BarredMemory
+from runners.result_memory import Misplaced
+from runners.warden import MisplacedResult
 
 RECORD = struct.Struct("<QII8q8q")  # address, dtype's code, axes, shape, strides
 MAX_RANK = 8
@@ -31,11 +33,21 @@ MOST_PIECES = 1 << 14
 """The most pieces of memory that a result may be read from: each takes the judge 2 us."""
 
 _BEYOND = 1 << 63
-_OUTSIDE = "returned a tensor outside its own memory"
 RANGE = struct.Struct("<QQQ")  # address in the runner, bytes, offset in the target
 Reader = Callable[[int, int, int, tuple[int, ...]], bool]
 """Copies ranges to the file in the second argument; the first is the file that lists them, the
-third their number, the fourth those in which none may lie. Raises BarredMemory."""
+third their number, the fourth the judge's in which they may lie. Raises MisplacedResult."""
+_MISPLACED = {
+    Misplaced.ABSENT: (Reason.OUT_OF_BOUNDS, "outside its own memory"),
+    Misplaced.BARRED: (
+        Reason.OUTPUT_ALIASED,
+        "in memory that is not its own alone: an input's, a file's, or shared",
+    ),
+    Misplaced.UNWRITTEN: (
+        Reason.INCOMPLETE_OUTPUT,
+        "in memory that it has not written: even zeros must be, as torch.zeros does",
+    ),
+}
 
 
 class Target(Protocol):
@@ -85,11 +97,11 @@ class ResultTable:
         )
         self._ranges_fd, self._ranges = _ranges_of(max(len(self._parts) * slots, 1))
 
-    def fetch(self, order: Sequence[int], inputs: int, outputs: Target, read: Reader) -> None:
+    def fetch(self, order: Sequence[int], outputs: Target, read: Reader) -> None:
         """Copy the results of the calls in these slots into their outputs.
 
-        None may lie in the file ``inputs``, nor in the outputs if no call was given any. Raises
-        CandidateFault.
+        Each must lie in memory of the runner's own that it has written, or in the outputs if calls
+        are given any. Raises CandidateFault.
         """
         self.strides = {}
         ranges: list[tuple[int, int, int]] = []
@@ -105,25 +117,34 @@ class ResultTable:
                     size = pieces.run * part.itemsize
                     for number, start in enumerate(pieces.starts()):
                         begin = address + start * part.itemsize
-                        ranges.append((begin, size, first + number * size))
+                        after = start * part.itemsize if part.gaps else number * size
+                        ranges.append((begin, size, first + after))
                         places.append((begin, place, slot, begin + size, part.name))
-                    self.strides.setdefault(slot, {})[part.name] = pieces.strides
+                    if not part.gaps:
+                        self.strides.setdefault(slot, {})[part.name] = pieces.strides
         self.reused = _reused(places)
-        if not ranges:
-            return
+        if ranges:
+            self._read(ranges, [name for *_, name in places], outputs, read)
+
+    def _read(
+        self,
+        ranges: list[tuple[int, int, int]],
+        names: list[str],
+        outputs: Target,
+        read: Reader,
+    ) -> None:
         packed = b"".join(RANGE.pack(*item) for item in ranges)
         if len(packed) > len(self._ranges):
             os.close(self._ranges_fd)
             self._ranges_fd, self._ranges = _ranges_of(len(ranges))
         self._ranges[: len(packed)] = packed
-        barred = (inputs,) if self._given else (inputs, outputs.fd)
+        lent = (outputs.fd,) if self._given else ()
         try:
-            done = read(self._ranges_fd, outputs.fd, len(ranges), barred)
-        except BarredMemory:
-            what = "returned memory that is not its own"
-            raise diagnosis.fault(Reason.OUTPUT_ALIASED, what) from None
+            done = read(self._ranges_fd, outputs.fd, len(ranges), lent)
+        except MisplacedResult as wrong:
+            raise _misplaced(wrong.how, names[wrong.index]) from None
         if not done:
-            raise diagnosis.fault(Reason.OUT_OF_BOUNDS, _OUTSIDE)
+            raise _misplaced(Misplaced.ABSENT, names[0])
 
     def close(self) -> None:
         """Release the descriptors; may be called twice."""
@@ -150,11 +171,13 @@ class ResultTable:
             raise _wrong(Reason.WRONG_LAYOUT, part.name, f"with strides {list(steps)}", wanted)
         last = sum((extent - 1) * abs(step) for extent, step in zip(shape, steps, strict=True))
         if address + (last + 1) * part.itemsize > _BEYOND or _backwards(shape, steps):
-            raise diagnosis.fault(Reason.OUT_OF_BOUNDS, _OUTSIDE)
-        if part.layout not in {layouts.DENSE, layouts.ANY}:
+            raise _misplaced(Misplaced.ABSENT, part.name)
+        if not part.gaps and part.layout not in {layouts.DENSE, layouts.ANY}:
             return address, None
         pieces = Pieces.of(shape, steps)
         if pieces.count > MOST_PIECES:
+            if part.gaps:
+                return address, None
             found = f"with strides {list(steps)}, in {pieces.count} pieces of memory"
             wanted = f"at most {MOST_PIECES}: return its .contiguous()"
             raise _wrong(Reason.WRONG_LAYOUT, part.name, found, wanted)
@@ -167,9 +190,8 @@ _Place = tuple[int, int, int, int, str]  # address, place in the order, slot, en
 def _reused(places: list[_Place]) -> dict[int, set[str]]:
     """By slot, the outputs that share memory with those of a later call."""
     found: dict[int, set[str]] = {}
-    places.sort()
     furthest: _Place | None = None
-    for place in places:
+    for place in sorted(places):
         if furthest and place[0] < furthest[3] and place[1] != furthest[1]:
             _, _, slot, _, name = min(place, furthest, key=lambda item: item[1])
             found.setdefault(slot, set()).add(name)
@@ -198,7 +220,8 @@ def returned(targets: object) -> tuple[str, ...]:
 class _Part:
     """One of the tensors that a call returns: an output, or one tensor of a list.
 
-    ``offset`` is its place in a slot, in bytes.
+    ``offset`` is its place in a slot, in bytes. ``gaps``: the declared strides leave some, which no
+    call needs to write.
     """
 
     def __init__(
@@ -213,6 +236,7 @@ class _Part:
         self.strides = wanted[1:] if argument.listed else wanted
         self.offset = region.first + offset
         self.size = layouts.span(shape, self.strides) * self.itemsize
+        self.gaps = self.size > prod(shape) * self.itemsize
 
 
 def _parts(argument: Argument, region: Region, config: Config) -> list[_Part]:
@@ -225,3 +249,8 @@ def _parts(argument: Argument, region: Region, config: Config) -> list[_Part]:
 
 def _wrong(reason: Reason, name: str, found: str, wanted: str) -> CandidateFault:
     return diagnosis.fault(reason, f"returned '{name}' {found} instead of {wanted}")
+
+
+def _misplaced(how: Misplaced, name: str) -> CandidateFault:
+    reason, where = _MISPLACED[how]
+    return diagnosis.fault(reason, f"returned '{name}' {where}")

@@ -18,15 +18,18 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from dataclasses import astuple, dataclass
 from enum import IntEnum, unique
 from pathlib import Path
 
 from base.granted_time import PIECE_SECONDS, GrantedTime
 from base.program import MachineFault
+from terms.reasons import Reason
 
-from runners.barred_memory import Barred
+from runners import diagnosis
 from runners.killed import Death
+from runners.result_memory import Misplaced, ResultMemory
 from runners.sched_stats import Scheduled, Waits, steps_back
 
 _REQUEST = struct.Struct("<II")  # command; milliseconds, or number of ranges
@@ -35,10 +38,12 @@ _STOP_SECONDS = 10.0
 """Time for a signal to reach all threads of a runner: milliseconds, plus the machine's load."""
 _MOST_TIMES = 5  # the limit of that time, in multiples, however busy the machine is
 _PATIENCE_SECONDS = 60.0  # with the warden, which never waits longer than this
-_READING_FDS = 4  # ranges and their target, then files in which no range may lie
+_READING_FDS = 3  # ranges and their target, then a file in which ranges may lie
 _RANGE = struct.Struct("<QQQ")  # same layout as in ``runners.results``
 _CPU_CLOCK_OF_PROCESS = 2  # CPUCLOCK_SCHED, beside the inverted pid: Linux's number for such clocks
 
+
+_LACKING = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 _NEWS = (signal.SIGCHLD,)
 _WARDEN = 1
@@ -68,11 +73,22 @@ class _State(IntEnum):
     FORBIDDEN = 5
     """The kernel does not allow reading another process's memory."""
     BARRED = 6
-    """It is in the judge's own memory."""
+    UNWRITTEN = 7
+    """These two, and ABSENT, as in ``runners.result_memory``; the number of the range follows."""
+    UNREADABLE = 8
+    """What the kernel tells of the runner makes no sense to the warden."""
 
 
-class BarredMemory(Exception):  # noqa: N818 (what the candidate did, no error of ours)
-    """A range lies in memory of the judge's that it may not lie in."""
+_MISPLACED = {int(_State[how.name]): how for how in Misplaced}
+
+
+class MisplacedResult(Exception):  # noqa: N818 (what the candidate did, no error of ours)
+    """A range lies where the judge does not read one."""
+
+    def __init__(self, how: Misplaced, index: int) -> None:
+        super().__init__(how, index)
+        self.how = how
+        self.index = index
 
 
 class Unstoppable(Exception):  # noqa: N818 (an event, no error of ours)
@@ -127,11 +143,25 @@ def supervise(worker: int, fd: int) -> int:
             if not request:
                 return 0
             command, number = _REQUEST.unpack(request)
-            command = _Command(command)
-            reading = command is _Command.READ
-            reply = ward.read(number, *fds) if reading else ward.obey(command, number)
+            reply = _reply(ward, _Command(command), number, fds)
             if reply is not None:
-                judge.send(_REPLY.pack(*reply, *_numbers(ward, command)))
+                judge.send(_REPLY.pack(*reply))
+
+
+def _reply(ward: _Ward, command: _Command, number: int, fds: list[int]) -> tuple[int, ...] | None:
+    """The fields of a reply, if the command has one.
+
+    The ward chooses much of what the kernel tells of it. So an exception is the ward's own doing,
+    unless this machine lacks something.
+    """
+    try:
+        reading = command is _Command.READ
+        reply = ward.read(number, *fds) if reading else ward.obey(command, number)
+        return None if reply is None else (*reply, *_numbers(ward, command))
+    except Exception as error:
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) in _LACKING:
+            raise
+        return _State.UNREADABLE, 0, *_NOTHING
 
 
 def _numbers(ward: _Ward, command: _Command) -> tuple[int, ...]:
@@ -171,28 +201,28 @@ class _Ward:
             self._await(0, milliseconds / 1000)
         return (state, 0) if self.status is None else (_State.ENDED, self.status)
 
-    def read(self, count: int, ranges_fd: int, target_fd: int, *barred_fds: int) -> tuple[int, int]:
+    def read(self, count: int, ranges_fd: int, target_fd: int, *lent_fds: int) -> tuple[int, int]:
         """Copy ranges of the frozen runner's memory into a file of the judge; returns the reply."""
-        try:
-            barred = Barred.of(self.pid, barred_fds)
-            memory = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY)
-        except OSError:
-            os.close(ranges_fd)
-            os.close(target_fd)
-            return _State.FORBIDDEN, 0
-        finally:
-            for fd in barred_fds:
-                os.close(fd)
-        with mapped(ranges_fd) as ranges, mapped(target_fd) as target:
+        with ExitStack() as opened:
+            for fd in lent_fds:
+                opened.callback(os.close, fd)
+            ranges, target = (opened.enter_context(mapped(fd)) for fd in (ranges_fd, target_fd))
             try:
-                for address, size, first in _RANGE.iter_unpack(ranges[: count * _RANGE.size]):
-                    if barred.holds(address, size):
-                        return _State.BARRED, 0
+                memory = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY)
+                opened.callback(os.close, memory)
+                places = opened.enter_context(closing(ResultMemory(self.pid, lent_fds)))
+            except OSError:
+                return _State.FORBIDDEN, 0
+            wanted = list(_RANGE.iter_unpack(ranges[: count * _RANGE.size]))
+            wrong = places.misplaced([(address, size) for address, size, _ in wanted])
+            if wrong:
+                how, index = wrong
+                return _State[how.name], index
+            try:
+                for address, size, first in wanted:
                     _copy(memory, address, memoryview(target)[first : first + size])
             except (OSError, OverflowError):  # the runner itself has noted the addresses
                 return _State.ABSENT, 0
-            finally:
-                os.close(memory)
         return _State.FROZEN, 0
 
     def count(self) -> tuple[int, ...]:
@@ -270,7 +300,10 @@ def _copy(memory: int, address: int, target: memoryview) -> None:
 
 
 class Warden:
-    """The judge's side. Each method raises MachineFault if the warden itself is lost."""
+    """The judge's side. Each method raises MachineFault if the warden itself is lost.
+
+    And CandidateFault if the kernel tells it things of the runner that make no sense.
+    """
 
     def __init__(self, link: socket.socket) -> None:
         self._link = link
@@ -288,18 +321,18 @@ class Warden:
         return Counted(*self._ask(_Command.COUNT)[2:])
 
     def read(
-        self, ranges_fd: int, target_fd: int, count: int, barred_fds: tuple[int, ...] = ()
-    ) -> bool | None:
-        """Copy ranges of a frozen runner's memory into a file; None if that is not allowed.
+        self, ranges_fd: int, target_fd: int, count: int, lent_fds: tuple[int, ...] = ()
+    ) -> bool:
+        """Copy ranges of a frozen runner's memory into a file; False if that is not allowed.
 
         The first file has ``count`` records: an address, a size and an offset in the second file,
-        each of 64 bits. False if there is no such memory. Raises BarredMemory if a range lies where
-        the runner has mapped one of ``barred_fds``.
+        each of 64 bits. Raises MisplacedResult unless each range is in pages of the runner's own
+        that it has written, or where it has mapped one of ``lent_fds``.
         """
-        state, *_ = self._ask(_Command.READ, count, (ranges_fd, target_fd, *barred_fds))
-        if state == _State.BARRED:
-            raise BarredMemory
-        return None if state == _State.FORBIDDEN else state == _State.FROZEN
+        state, index, *_ = self._ask(_Command.READ, count, (ranges_fd, target_fd, *lent_fds))
+        if state in _MISPLACED:
+            raise MisplacedResult(_MISPLACED[state], index)
+        return state == _State.FROZEN
 
     def thaw(self) -> None:
         """Let a frozen runner continue."""
@@ -351,4 +384,8 @@ class Warden:
             raise MachineFault(f"the runner's warden did not answer for {waited:.0f} s") from error
         if len(reply) != _REPLY.size:
             raise MachineFault("the runner's warden died")
-        return _REPLY.unpack(reply)
+        answer = _REPLY.unpack(reply)
+        if answer[0] == _State.UNREADABLE:
+            what = "has brought its process into a state that its warden cannot make out"
+            raise diagnosis.fault(Reason.CRASH, what)
+        return answer

@@ -36,7 +36,8 @@ def use_huge_pages(policy: Path = _POLICY, size: Path = _SIZE) -> None:
 
 def _anonymous_mappings() -> Iterator[tuple[int, int]]:
     """Start and end of the writable private mappings without a file."""
-    for line in Path("/proc/self/maps").read_bytes().splitlines():
+    lines = Path("/proc/self/maps").read_bytes().split(b"\n")  # a file's name may have any others
+    for line in filter(None, lines):
         addresses, mode, _, _, inode, *name = line.split(maxsplit=5)
         if mode == b"rw-p" and inode == b"0" and name in ([], [_HEAP]):
             start, end = addresses.split(b"-")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,16 @@ def test_memory_stays_where_it_is(tmp_path: Path, policy: str, size: str) -> Non
 
 def test_a_kernel_without_huge_pages_is_no_error(tmp_path: Path) -> None:
     assert moved(str(tmp_path / "none")) == (0, True)
+
+
+@pytest.mark.parametrize("name", [b"a\x0cb", b"a\x85b", b"a\xffb", b"a\nb", "a\u2028b".encode()])
+def test_names_of_mapped_files_mean_nothing(tmp_path: Path, name: bytes) -> None:
+    """A library may lie in any folder: the kernel's list of what is mapped has its name."""
+    (tmp_path / "enabled").write_text("always [madvise] never\n")
+    place = os.path.join(os.fsencode(tmp_path), name)  # noqa: PTH118 - bytes
+    with open(place, "wb+") as file:
+        file.truncate(mmap.PAGESIZE)
+        kept = mmap.mmap(file.fileno(), mmap.PAGESIZE)
+
+    assert moved(str(tmp_path / "enabled"))[1]
+    kept.close()

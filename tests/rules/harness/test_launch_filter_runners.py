@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import json
+import mmap
 import os
 import subprocess
 import sys
@@ -303,6 +304,17 @@ def test_the_driver_of_python_runners_is_the_one_that_torch_brings(tmp_path: Pat
         of_machine,
         of_machine,
     ]
+
+
+@pytest.mark.parametrize("folder", ["a\x0cb", "a\x85b", "a\udcffb"])
+def test_a_driver_is_found_in_a_folder_of_any_name(tmp_path: Path, folder: str) -> None:
+    """The kernel's list of what is mapped has the name as it is, which need not be UTF-8."""
+    place = tmp_path / folder / "libmapped.so.1"
+    place.parent.mkdir()
+    place.write_bytes(bytes(mmap.PAGESIZE))
+
+    with place.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ):
+        assert driver_front._mapped("libmapped.so.1") == str(place)
 
 
 @pytest.mark.parametrize("ahead", [True, False])

@@ -175,12 +175,12 @@ def _answer_of_child(load: Callable[[], object], name: str) -> str:
     if child == 0:
         try:
             load()
-            os.write(write, _mapped(name).encode())
+            os.write(write, os.fsencode(_mapped(name)))
         finally:
             os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
-        found = pipe.read(_PATH_BYTES).decode()
+        found = os.fsdecode(pipe.read(_PATH_BYTES))
     os.waitpid(child, 0)
     return found
 
@@ -188,7 +188,7 @@ def _answer_of_child(load: Callable[[], object], name: str) -> str:
 def _mapped(name: str) -> str:
     """The file from which this process has mapped a library."""
     stem = name.partition(".so")[0]
-    for line in Path("/proc/self/maps").read_text().splitlines():
+    for line in os.fsdecode(Path("/proc/self/maps").read_bytes()).split("\n"):
         path = line.partition("/")[2]
         if path.rpartition("/")[2].startswith(f"{stem}.so"):
             return f"/{path}"

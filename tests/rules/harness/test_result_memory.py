@@ -17,6 +17,7 @@ from base.spec import parse_spec
 from call_specs import spec_of
 from correctness import gate
 from runners import result_memory, warden
+from runners.launcher import Launcher
 from runners.result_memory import Misplaced, ResultMemory
 from terms.reasons import Reason
 
@@ -293,6 +294,22 @@ def test_what_a_runner_makes_of_its_warden_is_its_own_fault(monkeypatch, command
         assert serving.exception() is (error if error in LACKING else None)
     os.close(fd)
     assert error in LACKING or getattr(caught.value, "reason", None) is Reason.CRASH
+
+
+def test_without_the_kernels_lists_nothing_is_read_in_place(monkeypatch, tmp_path):
+    """Then results are copied under the clock: the zeros of fresh pages are made there."""
+
+    def refuses(*_):
+        raise FileNotFoundError(errno.ENOENT, "no list of pages")
+
+    monkeypatch.setattr(warden, "ResultMemory", refuses)
+    with Launcher.start() as inherited:  # forked from here
+        verdict = judged(inherited, tmp_path, PAD, "return at(mapped(4 * size), 4 * size)")
+        copied = judged(
+            inherited, tmp_path, PAD, "y = at(mapped(4 * size), 4 * size)\ny[:1024] = x\nreturn y"
+        )
+
+    assert (verdict.reason, copied.reason) == ("WRONG_RESULT", "")
 
 
 @pytest.fixture

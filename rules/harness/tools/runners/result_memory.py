@@ -49,7 +49,7 @@ class ResultMemory:
     """
 
     def __init__(self, pid: int, lent: Sequence[int] = ()) -> None:
-        """Read the kernel's lists. Raises OSError if that fails, ValueError if they are long."""
+        """Read the kernel's lists. Raises OSError if that fails, ValueError if too long."""
         with Path(f"/proc/{pid}/maps").open("rb") as listed:
             self._maps = listed.read(_MOST_BYTES + 1)
         if len(self._maps) > _MOST_BYTES:

@@ -32,6 +32,9 @@ def _truth(*names: str) -> tuple[str, ...]:
 VERDICT_FILES = _terms("reasons", "verdict")
 """The files that write ``verdict.json``."""
 
+COMPILE_FILES = (*VERDICT_FILES, "terms/reading.py")
+"""Those, and what tells a source that cannot be read from a machine that cannot read."""
+
 _POLICY = _terms("dtypes", "policy", "tolerance")
 _JUDGE = ("gate.py", "base", "gpu", "runners", *VERDICT_FILES, *_POLICY)
 _COMPARING = (*_JUDGE, "truth")
@@ -111,8 +114,8 @@ def runner_files(abi: str, platform: str) -> tuple[str, ...]:
 
 
 def verdict_files(ctx: Context) -> Mapping[str, Artifact]:
-    """The files with which a compile gate writes its verdict, beside its program in ``tools/``."""
-    return {f"tools/{path}": ctx.builtin(f"{TOOLS}/{path}") for path in VERDICT_FILES}
+    """The files with which a compile gate judges, beside its program in ``tools/``."""
+    return {f"tools/{path}": ctx.builtin(f"{TOOLS}/{path}") for path in COMPILE_FILES}
 
 
 def judge_files(

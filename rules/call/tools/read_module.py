@@ -24,9 +24,11 @@ from kernel_source import (
     Refusal,
     Source,
     check_handed_in,
+    lines_of,
     normalised,
     original_lines,
     read_source,
+    reading,
 )
 from terms.reasons import Reason
 from terms.verdict import FAIL, PASS, Verdict, canonical_json, write_verdict
@@ -55,20 +57,30 @@ def judge(source: Path, names: Sequence[str], until: str = "") -> tuple[str, Seq
 
 def _above(source: Source, until: str) -> Source:
     """The part above the first line between statements that begins with a text."""
-    inside = {
-        line
-        for statement in source.tree.body
-        for line in range(statement.lineno + 1, (statement.end_lineno or 0) + 1)
-    }
-    lines = source.text.splitlines(keepends=True)
+    lines = lines_of(source.text)
+    inside: set[int] = set()
+    last = 0
+    for statement in source.tree.body:
+        # A decorator's own place is that of its expression, which may be lines below its `@`.
+        before = range(last + 1, statement.lineno) if _is_decorated(statement) else ()
+        at = (line for line in before if lines[line - 1].lstrip().startswith("@"))
+        last = statement.end_lineno or 0
+        inside.update(range(next(at, statement.lineno) + 1, last + 1))
     found = (n for n, line in enumerate(lines, 1) if line.startswith(until) and n not in inside)
     text = "".join(lines[: next(found, len(lines) + 1) - 1])
     return Source(source.name, text, ast.parse(text, source.name))
 
 
+def _is_decorated(statement: ast.stmt) -> bool:
+    return bool(getattr(statement, "decorator_list", ()))
+
+
 def _defined(body: Sequence[ast.stmt]) -> Iterator[str]:
     """The names that statements bind, also in branches."""
-    for statement in body:
+    # Without recursion: each `elif` is one level deeper.
+    pending = [*body]
+    while pending:
+        statement = pending.pop()
         match statement:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name
@@ -79,9 +91,9 @@ def _defined(body: Sequence[ast.stmt]) -> Iterator[str]:
             case ast.If() | ast.Try() | ast.With() | ast.For():
                 blocks = ("body", "orelse", "finalbody")
                 for block in blocks:
-                    yield from _defined(getattr(statement, block, []))
+                    pending += getattr(statement, block, [])
                 for handler in getattr(statement, "handlers", []):
-                    yield from _defined(handler.body)
+                    pending += handler.body
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
@@ -115,6 +127,12 @@ def told(refusal: Refusal | None, summary: str) -> Verdict:
     return Verdict("compile", PASS, summary=summary)
 
 
+def failed(fault: MachineFault) -> int:
+    """Tell of a machine that judged nothing; returns the exit status."""
+    print(f"compile: {fault}", file=sys.stderr)
+    return MACHINE_FAILED
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the gate; returns the exit status."""
     parser = argparse.ArgumentParser(description="compile gate of tasks with a call")
@@ -125,10 +143,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, required=True, help="an existing folder")
     options = parser.parse_args(arguments)
     try:
-        text, lines = judge(options.source, options.name, options.until)
+        with reading(options.source.name):
+            text, lines = judge(options.source, options.name, options.until)
     except Refusal as refusal:
         write_verdict(told(refusal, ""), options.out)
         return 0
+    except MachineFault as fault:
+        return failed(fault)
     (options.out / MODULE).write_text(text, encoding="utf-8")
     (options.out / LINES).write_text(json.dumps(lines), encoding="utf-8")
     summary = f"{options.source.name}: {len(text.splitlines())} lines"
@@ -136,8 +157,7 @@ def main(arguments: Sequence[str]) -> int:
         try:
             summary += compile_kernels(text, options.ahead, options.out)
         except MachineFault as fault:
-            print(f"compile: {fault}", file=sys.stderr)
-            return MACHINE_FAILED
+            return failed(fault)
     write_verdict(told(None, summary), options.out)
     return 0
 

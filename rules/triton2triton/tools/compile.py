@@ -33,6 +33,7 @@ from kernel_source import (
     normalised,
     original_lines,
     read_source,
+    reading,
 )
 from terms.reasons import Reason
 from terms.verdict import FAIL, PASS, Verdict, canonical_json, write_verdict
@@ -94,7 +95,8 @@ def main(arguments: Sequence[str]) -> int:
     signature = json.loads(options.signature.read_text(encoding="utf-8"))
     more = {}
     try:
-        module, text, lines = judge(options.source, options.entry, signature)
+        with reading(options.source.name):
+            module, text, lines = judge(options.source, options.entry, signature)
         summary = f"{options.source.name}: {len(text.splitlines())} lines"
         if options.ahead:
             compiled = compile_kernels(module, text, lines, options.ahead)

@@ -105,7 +105,7 @@ def _check_globals(source: Source, kernel: _Function, numbers: set[str]) -> None
     names = [node for part in kernel.body for node in ast.walk(part) if isinstance(node, ast.Name)]
     own |= {node.id for node in names if isinstance(node.ctx, ast.Store)}
     for node in names:
-        if node.id in numbers - own:
+        if node.id in numbers and node.id not in own:
             what = f"kernel '{kernel.name}' can use global '{node.id}' only as a tl.constexpr"
             raise source.refuse(node, _ERROR, what)
 
@@ -119,10 +119,11 @@ def _launches(tree: ast.Module, entry: ast.FunctionDef, kernels: set[str]) -> bo
     """Say whether `entry`, or what it refers to in the module, launches one of `kernels`."""
     definitions: dict[str, list[ast.AST]] = {}
     for statement in tree.body:
-        for name in _defined(statement):
+        for name in set(_defined(statement)):
             definitions.setdefault(name, []).append(statement)
     pending: list[ast.AST] = [entry]
     visited: set[int] = set()
+    followed: set[str] = set()
     subscripted = named = False
     while pending:
         node = pending.pop()
@@ -133,7 +134,9 @@ def _launches(tree: ast.Module, entry: ast.FunctionDef, kernels: set[str]) -> bo
             subscripted |= isinstance(part, ast.Call) and _has_launcher(part)
             if isinstance(part, ast.Name):
                 named |= part.id in kernels
-                pending += definitions.get(part.id, [])
+                if part.id not in followed:
+                    followed.add(part.id)
+                    pending += definitions.get(part.id, [])
     return subscripted and named
 
 
@@ -142,12 +145,15 @@ def _has_launcher(call: ast.Call) -> bool:
     return any(isinstance(part, ast.Subscript) for part in (call.func, *call.args))
 
 
-def _defined(node: ast.AST) -> Iterator[str]:
+def _defined(statement: ast.AST) -> Iterator[str]:
     """The names that a statement of the module may define, outside the functions in it."""
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        yield node.name
-        return
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        yield node.id
-    for part in ast.iter_child_nodes(node):
-        yield from _defined(part)
+    # Without recursion: an honest sum of a thousand terms is as deep.
+    pending = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        pending += ast.iter_child_nodes(node)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from terms.reading import can_blame_source, own_time, told
 from terms.reasons import Reason
 
 MAX_BYTES = 1 << 20
 _MOST_REFUSAL = 500
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class Refusal(Exception):  # noqa: N818 - it is a verdict on the candidate, not an error of ours
@@ -37,9 +42,36 @@ class Source:
     def refuse(self, node: ast.AST, reason: Reason, what: str) -> Refusal:
         """Make a refusal that points at the line of `node`."""
         line = getattr(node, "lineno", 1)
-        lines = self.text.splitlines()
+        lines = lines_of(self.text)
         shown = lines[line - 1] if 0 < line <= len(lines) else ""
         return Refusal(reason, f"{self.name}:{line}: {what}", shown.rstrip())
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines as Python counts them, with their ends: not at a form feed, as ``str`` does."""
+    return _LINE.findall(text)
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """In here a source is read: that this breaks, or takes too long, is Refusal of the source.
+
+    Raises MachineFault if a trivial source cannot be read either.
+    """
+    try:
+        with own_time():
+            yield
+    except OSError:
+        raise  # no source names files here
+    except Exception as error:
+        if not can_blame_source(error):
+            raise
+        try:
+            trivial = Source(name, "pass\n", ast.parse("pass\n"))
+            original_lines(trivial, normalised(trivial))
+        except Exception as broken:  # noqa: BLE001 - whatever it is
+            raise MachineFault(f"no source can be read: {broken!r}") from error
+        raise Refusal(Reason.COMPILE_ERROR, f"{name}: {told(error)}") from None
 
 
 def check_handed_in(path: Path) -> None:
@@ -121,7 +153,15 @@ class _Stripper(ast.NodeTransformer):
         return None if isinstance(node.value, ast.Constant) else self.generic_visit(node)
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
+        # Whatever held a statement needs one, but for the module: `finally:` as well as a body.
+        held = [name for name in ("body", "orelse", "finalbody") if _is_block(node, name)]
         super().generic_visit(node)
-        if getattr(node, "body", None) == [] and not isinstance(node, ast.Module):
-            node.body = [ast.Pass()]  # type: ignore[attr-defined]  # statements with a body
+        for name in held:
+            if getattr(node, name) == [] and not isinstance(node, ast.Module):
+                setattr(node, name, [ast.Pass()])
         return node
+
+
+def _is_block(node: ast.AST, name: str) -> bool:
+    """Whether the node has statements there, not none and not the expression of a ``lambda``."""
+    return bool(statements := getattr(node, name, None)) and isinstance(statements, list)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kabuild.model.action import Action, Source
-from rules.harness.judge_files import GATE_FILES
+from rules.harness.judge_files import COMPILE_FILES, GATE_FILES
 from tests.testkit.own_tasks import ROOT, action_of
 
 TOOLS = ROOT / "rules/harness/tools"
@@ -211,6 +211,7 @@ def test_every_module_of_the_judge_is_used_by_some_gate() -> None:
     used |= given(action_of("hip2hip", "cpu", "score"))
     used |= given(action_of("torch2hip", "cpu", "baseline"))
     used |= set((TOOLS / "proof").rglob("*.py"))
+    used |= {TOOLS / path for path in COMPILE_FILES}
     assert names(set(TOOLS.rglob("*.py")) - used) == []
 
 

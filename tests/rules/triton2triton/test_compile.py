@@ -251,6 +251,56 @@ def test_honest_variety_passes(run, text):
     assert verdict["verdict"] == "PASS", verdict
 
 
+TERMS = "x = " + " + ".join("1" * 1200) + "\n"
+NAMES = "".join(f"a{i} = 1\n" for i in range(20_000))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [GOOD + TERMS, GOOD + "if 0:\n    pass\n" + "elif 0:\n    pass\n" * 1500],
+    ids=["terms", "branches"],
+)
+def test_what_breaks_the_reader_is_a_compile_error(run, text):
+    verdict, kernel = run(text)
+    assert (verdict["verdict"], verdict["reason"], kernel) == ("FAIL", "COMPILE_ERROR", None)
+
+
+def test_a_kernel_s_names_are_looked_up_one_by_one(run):
+    """The product of both numbers is more than a gate has time for."""
+    text = replaced("    for _ in", f"    {'n; ' * 50_000}\n    for _ in")
+    verdict, _ = run(NAMES + text)
+    assert verdict["verdict"] == "PASS", verdict
+
+
+def test_a_name_of_many_definitions_is_followed_once(run):
+    edited = replaced("def copy", "b = 1\n" * 10_000 + "def copy")
+    verdict, _ = run(edited + f"    {'b; ' * 10_000}\n")
+    assert verdict["verdict"] == "PASS", verdict
+
+
+BLOCKS = {
+    "finally": "try:\n    x = 1\nfinally:\n    {}\n",
+    "handlers": "try:\n    {0}\nexcept ValueError:\n    {0}\nelse:\n    {0}\nfinally:\n    {0}\n",
+    "group": "try:\n    {0}\nexcept* ValueError:\n    {0}\n",
+    "match": "match 1:\n    case 1:\n        {0}\n    case _:\n        {0}\n",
+    "branches": "if 0:\n    {0}\nelif 1:\n    {0}\nelse:\n    {0}\n",
+    "loops": "for x in ():\n    {0}\nelse:\n    {0}\nwhile 0:\n    {0}\nelse:\n    {0}\n",
+    "with": "def f(x):\n    with x:\n        {}\n",
+    "class": "class C:\n    {0}\n    class D:\n        {0}\n",
+    "functions": "def f():\n    {0}\nasync def g(x):\n    async with x:\n        {0}\n",
+    "lambda": "f = lambda: ...\ng = 1 if f else ...\n{0}\n",
+}
+
+
+@pytest.mark.parametrize("constant", ["...", "'a note'", "'a'; 1"])
+@pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
+def test_a_block_of_constants_alone_stays_one(run, block, constant):
+    verdict, kernel = run(block.format(constant) + GOOD)
+    assert verdict["verdict"] == "PASS", verdict
+    compile(kernel, "kernel.py", "exec")
+    assert run(kernel)[1] == kernel
+
+
 def test_the_tool_runs_alone_and_writes_canonical_bytes(tmp_path):
     (tmp_path / "copy.py").write_text(GOOD)
     (tmp_path / "signature.json").write_text(json.dumps(SIGNATURE))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from faults import Position, describe
+from faults import MOST_TEXT, Position, describe, shortened
 from sources import Sources
 
 _MESSAGE = re.compile(
@@ -30,7 +30,7 @@ def translate(messages: str, sources: Sources, prefixes: Sequence[str]) -> str:
 
     An error in one of our or the system's headers is moved to the place in the source that led
     there, where the compiler names it in a note. ``prefixes`` are left out of headers' paths.
-    Messages that name no place are shown only when there are no others.
+    Messages that name no place are shown only when there are no others. Many are cut short.
     """
     parsed = [_parse(line) for line in messages.splitlines()]
     groups: list[list[_Message]] = []
@@ -43,8 +43,15 @@ def translate(messages: str, sources: Sources, prefixes: Sequence[str]) -> str:
             groups.append([message])
     errors = [group for group in groups if group[0].kind == "error"]
     if not errors:
-        return messages.strip()
-    return "\n".join(line for group in errors for line in _show(group, sources, prefixes))
+        return shortened(messages.strip())
+    shown, length = list[str](), 0
+    for group in errors:
+        for text in _show(group, sources, prefixes):
+            shown.append(text)
+            length += len(text)
+            if length > MOST_TEXT:
+                return shortened("\n".join(shown))
+    return "\n".join(shown)
 
 
 def _parse(line: str) -> _Message | None:
@@ -60,18 +67,18 @@ def _parse(line: str) -> _Message | None:
     )
 
 
-def _show(group: Sequence[_Message], sources: Sources, prefixes: Sequence[str]) -> list[str]:
+def _show(group: Sequence[_Message], sources: Sources, prefixes: Sequence[str]) -> Iterator[str]:
     head, notes = group[0], list(group[1:])
     place = head
     if head.file not in sources.files:
         place = next((note for note in notes if note.file in sources.files), head)
     if place.file not in sources.files:
-        return [f"{_short(head.file, prefixes)}:{head.line}: error: {head.text}"]
-    further = [note for note in notes if note is not place and note.file in sources.files]
-    return [
-        describe(_original(place, sources), "error", head.text),
-        *(describe(_original(note, sources), "note", note.text) for note in further),
-    ]
+        yield f"{_short(head.file, prefixes)}:{head.line}: error: {head.text}"
+        return
+    yield describe(_original(place, sources), "error", head.text)
+    for note in notes:
+        if note is not place and note.file in sources.files:
+            yield describe(_original(note, sources), "note", note.text)
 
 
 def _original(message: _Message, sources: Sources) -> Position:

@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+MOST_TEXT = 64 << 10
+"""Characters of messages that are kept: a source can have a compiler say any amount."""
+_MOST_LINE = 1000
+"""Characters of a line that is shown: it may be the whole source, once for each message."""
+
 
 @dataclass(frozen=True, order=True)
 class Position:
@@ -40,7 +45,7 @@ def describe(position: Position, kind: str, message: str) -> str:
     """``file:line:column: kind: message``, the original line, and a caret below its column."""
     head = f"{position.path}:{position.line}:{position.column}: {kind}: {message}"
     text = _line(position)
-    if text is None:
+    if text is None or len(text) > _MOST_LINE:
         return head
     indent = "".join(c if c == "\t" else " " for c in text[: position.column - 1])
     return f"{head}\n  {text}\n  {indent}^"
@@ -48,7 +53,14 @@ def describe(position: Position, kind: str, message: str) -> str:
 
 def _line(position: Position) -> str | None:
     try:
-        lines = Path(position.path).read_text("utf-8", "replace").splitlines()
+        lines = Path(position.path).read_text("utf-8", "replace").split("\n")
     except OSError:
         return None
     return lines[position.line - 1] if 0 < position.line <= len(lines) else None
+
+
+def shortened(text: str, most: int = MOST_TEXT) -> str:
+    """The beginning of a long text, which says that there was more."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}\n... the rest, {len(text) - most} characters, is left out"

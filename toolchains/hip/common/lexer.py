@@ -16,6 +16,7 @@ _PATTERN = re.compile(
     | (?P<space>[ \t\f\v\r]+)
     | (?P<comment>//[^\n]*|/\*.*?\*/)
     | (?P<raw>{_PREFIX}R"(?P<delimiter>[^()\\\s]{{0,16}})\(.*?\)(?P=delimiter)")
+    | (?P<unended>{_PREFIX}R"[^()\\\s]{{0,16}}\()
     | (?P<literal>{_PREFIX}"(?:\\.|[^"\\\n])*"|{_PREFIX}'(?:\\.|[^'\\\n])+')
     | (?P<name>[^\W\d]\w*)
     | (?P<number>\.?\d(?:[eEpP][+-]|'?\w|\.)*)
@@ -78,7 +79,7 @@ def lex(text: str, path: str) -> list[Chunk]:
 
     Comments and the layout are gone from the result; what is left of them is whether a token
     has space before it. Raises ``SourceFault`` for what no compiler should see: an unterminated
-    comment, a digraph, a control character.
+    comment or raw string, a digraph, a control character.
     """
     text = text.replace("\r\n", "\n").removeprefix("\ufeff")
     origin = _Origin(text)
@@ -122,6 +123,9 @@ def _token(kind: str, match: re.Match[str], origin: _Origin, text: str, *, space
 
 def _refuse_unreadable(token: Token, text: str, offset: int, path: str) -> None:
     position = Position(path, token.line, token.column)
+    if token.kind == "unended":
+        # At once: to look for the end of each of a thousand takes its square.
+        raise source_fault(position, "error", "unterminated raw string")
     if token.kind != "mark":
         return
     if token.text in _DIGRAPHS:

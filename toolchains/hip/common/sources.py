@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from faults import Position, SourceFault, source_fault
@@ -32,6 +34,7 @@ _DIRECTIVES = frozenset(
     }
 )
 _PRAGMAS = frozenset({"once", "unroll", "nounroll", "STDC", "pack", "push_macro", "pop_macro"})
+_WORD = re.compile(r"[\w$]+")
 _COMPILER_PRAGMAS = frozenset({"loop", "fp", "unroll", "diagnostic", "ivdep"})
 
 
@@ -40,6 +43,21 @@ class Sources:
     """The files that are compiled, by the name that the compiler sees."""
 
     files: dict[str, Laid]
+
+    def first_mention(self, name: str) -> Position | None:
+        """Where an identifier stands first; None if it is in no file."""
+        found = self._mentions.get(name)
+        return found[0].original(*found[1:]) if found else None
+
+    @cached_property
+    def _mentions(self) -> dict[str, tuple[Laid, int, int]]:
+        # Once for all names: a source can have thousands of them asked for.
+        mentions: dict[str, tuple[Laid, int, int]] = {}
+        for laid in self.files.values():
+            for number, line in enumerate(laid.text.split("\n"), start=1):
+                for word in _WORD.finditer(line):
+                    mentions.setdefault(word.group(), (laid, number, word.start() + 1))
+        return mentions
 
 
 @dataclass(frozen=True)
@@ -158,7 +176,7 @@ class _Loader:
             raise source_fault(where, "error", f"'{header}' is outside the include directories")
         for directory in [near, *self._roots] if quoted else self._roots:
             candidate = directory / header
-            if not candidate.is_file():
+            if not _is_file(candidate):
                 continue
             if any(candidate.resolve().is_relative_to(root) for root in self._roots):
                 return candidate
@@ -166,6 +184,13 @@ class _Loader:
         if ".." in pure.parts:
             raise source_fault(where, "error", f"'{header}' is outside the include directories")
         return None
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False  # no file can have this name: the source chooses it
 
 
 def _header_name(tokens: Sequence[Token]) -> tuple[str, bool] | None:

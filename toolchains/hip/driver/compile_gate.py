@@ -13,17 +13,20 @@ run.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 sys.path += [str(Path(__file__).resolve().parents[1] / part) for part in ("common", "host")]
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
 
-from faults import SourceFault, ToolchainFault
+from faults import SourceFault, ToolchainFault, shortened
 from hip_platforms import HipPlatform, Request, Resources, find_platforms
+from terms.reading import can_blame_source, own_time, told
 from terms.reasons import Reason
 from terms.verdict import FAIL, PASS, Verdict, write_verdict
 
@@ -32,6 +35,10 @@ LIBRARY = OUT / "kernel.so"
 PLACES = OUT / "kernel.places.json"
 TOOLCHAIN_FAILED = 3
 _MOST_REFUSAL = 500
+_MOST_SUMMARY = 2000
+
+Build = Callable[[Path], "Compiled"]
+"""Compiles a source. Raises SourceFault and ToolchainFault."""
 
 
 @dataclass(frozen=True)
@@ -54,37 +61,79 @@ def main(arguments: Sequence[str]) -> int:
     platform = platforms[options.platform]
     # Those are read beside the verdict, whatever it is.
     made = (LIBRARY, PLACES) if _watched(platform, options) else ()
-    return judge(options.source, lambda: _build(platform, options), made)
+    return judge(
+        options.source, lambda source: _build(platform, options, source), made, options.entry
+    )
 
 
-def judge(source: Path, build: Callable[[], Compiled], made: Sequence[Path] = ()) -> int:
+def judge(
+    source: Path, build: Build, made: Sequence[Path] = (), entries: Sequence[str] = ()
+) -> int:
     """Build, and write ``out/verdict.json``: the exit code of the gate.
 
     0 for any verdict; 3 when the tools failed, which says nothing about the source. What stands in
     place of a file that an agent's session refused is not built. ``made`` are files of ``out/``
     that are there whatever the verdict, if need be empty: an action has all its outputs.
+    ``entries`` are the functions that every source has to have.
     """
-    code = _judged(source, build)
+    code = _judged(source, build, entries)
     if code == 0:
         for file in made:
             file.touch()
     return code
 
 
-def _judged(source: Path, build: Callable[[], Compiled]) -> int:
+def leave(code: int) -> NoReturn:
+    """End this process with ``code``, though a thread of a build that took too long may go on."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _judged(source: Path, build: Build, entries: Sequence[str]) -> int:
     try:
         if refusal := refusal_in(source):
             print(refusal, file=sys.stderr)
             return _write(FAIL, Reason.NOT_HANDED_IN, refusal)
-        compiled = build()
+        compiled = _built(source, build, entries)
     except SourceFault as fault:
         reason, summary, text = _explain(str(fault), source)
         print(text, file=sys.stderr)
         return _write(FAIL, reason, summary, text)
     except (ToolchainFault, OSError) as fault:
-        print(f"compile: {fault}", file=sys.stderr)
+        print(f"compile: {shortened(str(fault))}", file=sys.stderr)
         return TOOLCHAIN_FAILED
     return _write(PASS, None, compiled.summary, more=compiled.more)
+
+
+def _built(source: Path, build: Build, entries: Sequence[str]) -> Compiled:
+    """Build; what breaks in that is the source's fault, too, unless a trivial one breaks it."""
+    try:
+        with own_time():
+            return build(source)
+    except Exception as error:
+        if not can_blame_source(error):
+            raise
+        if broken := _breaks_anyway(source.name, build, entries):
+            raise ToolchainFault(f"no source can be compiled: {broken!r}") from error
+        raise SourceFault(f"{source.name}:1:1: error: {told(error)}") from None
+
+
+def _breaks_anyway(name: str, build: Build, entries: Sequence[str]) -> Exception | None:
+    """What goes wrong with a trivial source, too, so that it says nothing about any other."""
+    try:
+        with tempfile.TemporaryDirectory() as folder, own_time():
+            trivial = Path(folder, name)
+            trivial.write_text("".join(f'extern "C" void {entry}() {{}}\n' for entry in entries))
+            build(trivial)
+    except SourceFault:
+        return None  # it was read
+    except Exception as fault:  # noqa: BLE001 - whatever it is
+        return fault
+    finally:
+        for file in (LIBRARY, PLACES):
+            file.unlink(missing_ok=True)
+    return None
 
 
 def _write(
@@ -113,11 +162,11 @@ def refusal_in(source: Path) -> str:
     return f"the agent's {source.name} was refused: {why}"
 
 
-def _build(platform: HipPlatform, options: argparse.Namespace) -> Compiled:
+def _build(platform: HipPlatform, options: argparse.Namespace, source: Path) -> Compiled:
     OUT.mkdir(exist_ok=True)
     kernels = platform.build_kernel(
         Request(
-            options.source,
+            source,
             LIBRARY,
             options.compiler,
             (),
@@ -154,7 +203,7 @@ def _with_resources(arch: str, kernels: Sequence[Resources], spilled: str) -> Co
 
 def _explain(text: str, source: Path) -> tuple[Reason, str, str]:
     """Reason, summary and detail of the driver's messages, in terms of the author's file."""
-    text = text.replace(str(source), source.name)
+    text = shortened(text.replace(str(source), source.name))
     reason = Reason.COMPILE_ERROR
     if ": unsupported:" in text:
         reason = Reason.UNSUPPORTED_FEATURE
@@ -162,7 +211,7 @@ def _explain(text: str, source: Path) -> tuple[Reason, str, str]:
         reason = Reason.MISSING_ENTRY
     lines = text.splitlines()
     summary = next((line for line in lines if "error:" in line or "unsupported:" in line), text)
-    return reason, summary.strip(), text
+    return reason, shortened(summary.strip(), _MOST_SUMMARY), text
 
 
 def _parser(platforms: Mapping[str, HipPlatform]) -> argparse.ArgumentParser:
@@ -176,4 +225,4 @@ def _parser(platforms: Mapping[str, HipPlatform]) -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    leave(main(sys.argv[1:]))

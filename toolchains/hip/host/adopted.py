@@ -28,6 +28,7 @@ NO_PROBES = tuple(
 )
 """Hides what is installed on this machine from ``__has_include``, also inside macros."""
 _PROBE = re.compile(r'\b__has_include\s*\(\s*(<[^>\n]+>|"[^"\n]+")\s*\)')
+_MOST_ASKED = 200
 _SHOWN_PRAGMAS = f"-D_Pragma(x)={PRAGMA}(x)"
 
 
@@ -68,7 +69,8 @@ class AdoptedCompiler:
     def examine(self, command: Sequence[str], cwd: Path) -> Completed:
         """Check the expansions of a kernel's macros, by a preprocessor's options."""
         with self._examining:
-            self._answer_probes([*command, "-E", "-P"], cwd)
+            if refusal := self._answer_probes([*command, "-E", "-P"], cwd):
+                return Completed(1, refusal)
             shown = ["-E", _SHOWN_PRAGMAS, "-MD", "-MF", _FILES, "-o", _EXPANDED]
             done = run_tool([*command, *shown, MAIN], cwd)
             if done.returncode:
@@ -89,13 +91,18 @@ class AdoptedCompiler:
             return Completed(1, refusal_anywhere(assembly, MAIN))
         return run_tool([self._path, "-c", _ASSEMBLY, "-o", output], cwd)
 
-    def _answer_probes(self, command: Sequence[str], cwd: Path) -> None:
-        """Replace each ``__has_include`` of a name in a source by its answer."""
+    def _answer_probes(self, command: Sequence[str], cwd: Path) -> str:
+        """Replace each ``__has_include`` of a name in a source by its answer.
+
+        Each name takes a run of the compiler: a message about a source with too many of them.
+        """
         files = [cwd / MAIN, *(path for path in (cwd / HEADERS).rglob("*") if path.is_file())]
         texts = {path: path.read_text("utf-8") for path in files}
         asked = sorted({found[1] for text in texts.values() for found in _PROBE.finditer(text)})
         if not asked:
-            return
+            return ""
+        if len(asked) > _MOST_ASKED:
+            return f"{MAIN}:1:1: error: it asks for {len(asked)} headers, at most {_MOST_ASKED}"
         answers = {}
         for name in asked:
             (cwd / _QUESTIONS).write_text(f"#include {name}\n")
@@ -104,6 +111,7 @@ class AdoptedCompiler:
             path.write_text(
                 _PROBE.sub(lambda found: answers[found[1]].ljust(len(found[0])), text), "utf-8"
             )
+        return ""
 
     def link_library(self, link: Link, cwd: Path) -> Completed:
         """Link a shared library. What HIP's runtime provides is found when it is loaded."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from threading import get_ident
-from typing import Protocol
+from typing import IO, Protocol
 
 from elf import Machine
 from faults import ToolchainFault, ToolDied
@@ -41,6 +43,9 @@ COMMON = (
 _OVERLAY = "files.yaml"
 _EPOCH = "0"
 """The time of every compilation, in seconds: what ``__TIME__`` and its like say."""
+
+_MOST_SAID, _LAST_SAID = 4 << 20, 64 << 10
+"""Bytes of a tool's output that are read: its first, and its last if there are more."""
 
 _DIED = re.compile(rb"frontend command failed (?:with exit code (\d+)|due to signal)")
 """What clang's driver says of itself: to the signal it adds 128, where it knows that."""
@@ -153,27 +158,43 @@ def only_these(
 def run_tool(command: Sequence[str], cwd: Path) -> Completed:
     """Run a tool in a bare environment. Raises ToolchainFault, ToolDied among them.
 
-    What a compiler leaves when it breaks goes where the rest of the build is, and with it.
+    What a compiler leaves when it breaks goes where the rest of the build is, and with it. What it
+    says goes to files, which have their bounds as those that it makes: a source can have it say
+    more than memory holds.
     """
     try:
-        done = subprocess.run(
-            command,
-            cwd=cwd,
-            env={
-                "LC_ALL": "C",
-                "PATH": "/usr/bin:/bin",
-                "TMPDIR": str(cwd.absolute()),
-                "SOURCE_DATE_EPOCH": _EPOCH,
-                "TZ": "UTC",
-            },
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+            code = subprocess.run(
+                command,
+                cwd=cwd,
+                env={
+                    "LC_ALL": "C",
+                    "PATH": "/usr/bin:/bin",
+                    "TMPDIR": str(cwd.absolute()),
+                    "SOURCE_DATE_EPOCH": _EPOCH,
+                    "TZ": "UTC",
+                },
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                check=False,
+            ).returncode
+            said, told = _read(output), _read(errors)
     except OSError as error:
         raise ToolchainFault(f"cannot run {command[0]}: {error.strerror}") from error
-    if done.returncode < 0:
-        raise ToolDied(command[0], -done.returncode)
-    if died := _DIED.search(done.stderr):
+    if code < 0:
+        raise ToolDied(command[0], -code)
+    if died := _DIED.search(told):
         raise ToolDied(command[0], int(died[1] or 0) % 128)
-    return Completed(done.returncode, (done.stderr + done.stdout).decode("utf-8", "replace"))
+    return Completed(code, (told + said).decode("utf-8", "replace"))
+
+
+def _read(file: IO[bytes]) -> bytes:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    first = file.read(_MOST_SAID)
+    if size <= len(first):
+        return first
+    file.seek(-_LAST_SAID, os.SEEK_END)
+    left_out = f"\n... of {size} bytes some are left out\n"
+    return first + left_out.encode() + file.read(_LAST_SAID)

@@ -27,6 +27,9 @@ _OPERATORS = {
     "__dso_handle": "destructor of a static object",
     "__cxa_atexit": "destructor of a static object",
 }
+_LENGTH = re.compile(r"\d{1,9}")
+_MOST_TOLD = 50
+"""Of the undefined symbols: a source can have any number."""
 _STRINGS = re.compile(r"_ZNK?St3__1(12basic_stringI|9to_stringE|4sto)")
 
 
@@ -85,9 +88,11 @@ def link_imports(
     """
     wanted = undefined(symbols)
     allowed = provided | LIBM | LIBC | compiler.own_symbols
-    refused = [_describe_undefined(name, sources) for name in wanted if name not in allowed]
+    refused = [name for name in wanted if name not in allowed]
     if refused:
-        raise SourceFault("\n".join(refused))
+        told = [_describe_undefined(name, sources) for name in refused[:_MOST_TOLD]]
+        more = len(refused) - len(told)
+        raise SourceFault("\n".join([*told, *([f"and {more} more of them"] if more else [])]))
     return [name for name in wanted if name not in provided]
 
 
@@ -127,12 +132,8 @@ def _describe_undefined(symbol: str, sources: Sources) -> str:
         f"undefined symbol '{meaning}': neither the source, HIP nor the usable libc defines it"
     )
     for name in reversed(_names_in(symbol)):
-        pattern = re.compile(rf"\b{re.escape(name)}\b")
-        for laid in sources.files.values():
-            for number, line in enumerate(laid.text.splitlines(), start=1):
-                found = pattern.search(line)
-                if found:
-                    return describe(laid.original(number, found.start() + 1), "error", message)
+        if place := sources.first_mention(name):
+            return describe(place, "error", message)
     return describe(Position(sources.files[MAIN].path, 1, 1), "error", message)
 
 
@@ -142,7 +143,7 @@ def _names_in(symbol: str) -> list[str]:
         return [symbol]
     names = []
     at = 0
-    while found := re.compile(r"\d+").search(symbol, at):
+    while found := _LENGTH.search(symbol, at):
         at = found.end() + int(found.group())
         names.append(symbol[found.end() : at])
     return names

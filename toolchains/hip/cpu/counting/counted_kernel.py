@@ -20,7 +20,7 @@ sys.path += [str(Path(__file__).resolve().parents[2] / part) for part in ("drive
 
 from arithmetic import told_arithmetic
 from branches import told_branches
-from compile_gate import LIBRARY, OUT, PLACES, Compiled, judge
+from compile_gate import LIBRARY, OUT, PLACES, Compiled, judge, leave
 from compiler import host_machine
 from compilers import ZigCompiler, compiler_choice
 from sanitized import Edits, build_sanitized
@@ -30,14 +30,14 @@ from whole_copies import whole_copies
 def main(arguments: Sequence[str]) -> int:
     """Compile one kernel and write the verdict."""
     options = _parser().parse_args(arguments)
-    return judge(options.source, lambda: _build(options), (LIBRARY, PLACES))
+    return judge(options.source, lambda source: _build(options, source), (LIBRARY, PLACES))
 
 
-def _build(options: argparse.Namespace) -> Compiled:
+def _build(options: argparse.Namespace, source: Path) -> Compiled:
     OUT.mkdir(exist_ok=True)
     compiler = ZigCompiler(Path(options.compiler.partition(":")[2]), host_machine())
     edits = Edits(whole_copies, lambda code: told_branches(told_arithmetic(code)))
-    build_sanitized(options.source, LIBRARY, PLACES, compiler, wave_size=options.wave, edits=edits)
+    build_sanitized(source, LIBRARY, PLACES, compiler, wave_size=options.wave, edits=edits)
     return Compiled(f"{LIBRARY.stat().st_size} bytes", {})
 
 
@@ -52,4 +52,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    leave(main(sys.argv[1:]))

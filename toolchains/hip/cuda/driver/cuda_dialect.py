@@ -63,8 +63,11 @@ def _rewrite_tokens(tokens: Sequence[Token], in_namespace: frozenset[Token]) -> 
         token = tokens[index]
         following = tokens[index + 1].text if index + 1 < len(tokens) else ""
         if token.text == "extern" and following == "__shared__" and token not in in_namespace:
-            end = next((i for i in range(index, len(tokens)) if tokens[i].text == ";"), index)
-            pointer = _dynamic_shared(tokens[index:end])
+            # No declaration holds another: to look past it would take the square of them all.
+            rest = range(index + 1, len(tokens))
+            end = next((i for i in rest if tokens[i].text in {";", "extern"}), len(tokens))
+            ends = end < len(tokens) and tokens[end].text == ";"
+            pointer = _dynamic_shared(tokens[index:end]) if ends else []
             if pointer:
                 out += pointer
                 index = end

@@ -20,6 +20,8 @@ _CARET = re.compile(r"\s*\^")
 _UNRESOLVED = re.compile(r"Unresolved extern (?:function|variable) '([^']+)'")
 _OF_KERNEL = re.compile(r"[Ee]ntry function '(\w+)'(.*)")
 _CITED = re.compile(r"'([^']+)'")
+_MOST_TOLD, _MOST_CITED = 50, 5
+"""Faults that are told, and names in one by which it is placed: a source can make any number."""
 _FATAL = re.compile(r"ptxas (?:fatal|error)\s*: (.*)|.*; (?:fatal|error)\s*: (.*)")
 _BLAMES_NO_SOURCE = ("memory allocation", "out of memory", "Could not open", "No space left")
 
@@ -37,7 +39,9 @@ def device_fault(messages: str, sources: Sources) -> Exception:
     if any(sign in messages for sign in _BLAMES_NO_SOURCE):
         return ToolchainFault(f"cannot assemble the device's code:\n{messages}")
     found: list[str] = []
-    for line in messages.splitlines():
+    for line in messages.split("\n"):
+        if len(found) == _MOST_TOLD:
+            break
         match = _FATAL.match(line)
         text = (match.group(1) or match.group(2)) if match else ""
         if not text or text.startswith("Ptx assembly aborted"):
@@ -52,7 +56,8 @@ def device_fault(messages: str, sources: Sources) -> Exception:
             found.append(_about_kernel(kernel.group(1), kernel.group(2), sources))
         else:
             # Of inline assembly, which the assembler cites.
-            found.append(_about((*_CITED.findall(text), "asm", "__asm__"), text, sources))
+            cited = _CITED.findall(text)[:_MOST_CITED]
+            found.append(_about((*cited, "asm", "__asm__"), text, sources))
     if not found:
         return ToolchainFault(f"cannot assemble the device's code:\n{messages}")
     return SourceFault("\n".join(dict.fromkeys(found)))
@@ -64,11 +69,11 @@ def shared_fault(kernels: Sequence[KernelResources], sources: Sources) -> Source
     The assembler refuses them, too, but not with a processor's own features.
     """
     found = []
-    for kernel in kernels:
-        if kernel.shared_bytes > MOST_STATIC_SHARED:
-            sizes = f"{kernel.shared_bytes:#x} bytes, {MOST_STATIC_SHARED:#x} max"
-            text = f" uses too much shared data ({sizes})"
-            found.append(_about_kernel(kernel.name, text, sources))
+    large = [kernel for kernel in kernels if kernel.shared_bytes > MOST_STATIC_SHARED]
+    for kernel in large[:_MOST_TOLD]:
+        sizes = f"{kernel.shared_bytes:#x} bytes, {MOST_STATIC_SHARED:#x} max"
+        text = f" uses too much shared data ({sizes})"
+        found.append(_about_kernel(kernel.name, text, sources))
     return SourceFault("\n".join(found)) if found else None
 
 
@@ -111,7 +116,7 @@ def _plain(symbol: str) -> str:
     if not symbol.startswith("_Z"):
         return symbol
     name, at = symbol, 2
-    while found := re.compile(r"[A-Z]*(\d+)").match(symbol, at):
+    while found := re.compile(r"[A-Z]*(\d{1,9})").match(symbol, at):
         at = found.end() + int(found.group(1))
         name = symbol[found.end() : at]
     return name

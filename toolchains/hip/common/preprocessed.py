@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,11 +22,13 @@ _SHOWN = re.compile(rf'\b{PRAGMA}\s*\(\s*L?"((?:[^"\\]|\\.)*)"\s*\)')
 _DIRECTIVE = re.compile(r"\s*(?:#|%:|\?\?=)\s*(\w*)\s*(.*)")
 
 
-def refused_directive(text: str, cwd: Path) -> str:
+def refused_directive(
+    text: str, cwd: Path, allowed: Callable[[Sequence[str]], bool] = allows_pragma
+) -> str:
     """A compiler's message about the first directive that may not be there; empty if none is.
 
     ``text`` is what a preprocessor wrote of a source in ``cwd``. Headers from elsewhere are not
-    looked at.
+    looked at. ``allowed`` tells of the words of a pragma whether it may be there.
     """
     for file, line, content in _lines(text, cwd):
         pragmas = [shown[1].replace('\\"', '"').split() for shown in _SHOWN.finditer(content)]
@@ -35,7 +37,7 @@ def refused_directive(text: str, cwd: Path) -> str:
             return f"{file}:{line}:1: error: a macro expands to a directive: '#{found[1]}'"
         pragmas += [found[2].split()] if found else []
         for words in pragmas:
-            if words[:1] != ["omp"] and not allows_pragma(words):
+            if words[:1] != ["omp"] and not allowed(words):
                 return (
                     f"{file}:{line}:1: error: a macro expands to a pragma: '{' '.join(words[:2])}'"
                 )

@@ -41,6 +41,7 @@ class AdoptedCompiler:
 
     prefixes: tuple[str, ...] = ("/usr/include/", "/usr/lib/")
     kernel_options: tuple[str, ...] = ()
+    reads_hip = False
 
     def __init__(self, path: str, machine: Machine) -> None:
         self.machine = machine
@@ -57,9 +58,21 @@ class AdoptedCompiler:
             command += [*_OPTIONS, "-x", "c++"]
         return run_tool([*command, "-c", source, "-o", output], cwd)
 
-    def read_hip(self, source: str, options: Sequence[str], cwd: Path) -> Completed:  # noqa: ARG002
-        """Say nothing: g++ does not know HIP, and a clang may have been built without it."""
-        return Completed(0, "")
+    def preprocess(self, source: str, output: str, options: Sequence[str], cwd: Path) -> Completed:
+        """Not asked for."""
+        raise NotImplementedError
+
+    def intermediate(
+        self, source: str, output: str, options: Sequence[str], cwd: Path
+    ) -> Completed:
+        """Not asked for."""
+        raise NotImplementedError
+
+    def read_hip(
+        self, source: str, options: Sequence[str], cwd: Path, *, device: str = ""
+    ) -> Completed:
+        """Not asked for: g++ does not know HIP, and a clang may have been built without it."""
+        raise NotImplementedError
 
     def _compile_kernel(self, output: str, options: Sequence[str], cwd: Path) -> Completed:
         command = [self._path, BASELINE[self.machine], *options, *_OPTIONS, *NO_PROBES, "-x", "c++"]

@@ -87,6 +87,8 @@ class Compiler(Protocol):
     """Directories of the compiler, to be left out of its messages."""
     kernel_options: tuple[str, ...]
     """What it takes besides to keep a kernel from what it may not do."""
+    reads_hip: bool
+    """Whether it has a front end of HIP, and what that needs."""
     own_symbols: frozenset[str]
     """Functions of the compiler's support library, which is linked into what needs them."""
 
@@ -94,10 +96,23 @@ class Compiler(Protocol):
         """Compile one C++ file, or assemble one whose name ends with ``.S``."""
         ...
 
-    def read_hip(self, source: str, options: Sequence[str], cwd: Path) -> Completed:
-        """Read a file as HIP, without making anything: nothing is said if it is sound.
+    def preprocess(self, source: str, output: str, options: Sequence[str], cwd: Path) -> Completed:
+        """Write what ``compile`` with the same ``options`` reads once macros are expanded."""
+        ...
 
-        Nothing is said either by a compiler that cannot do that.
+    def intermediate(
+        self, source: str, output: str, options: Sequence[str], cwd: Path
+    ) -> Completed:
+        """Write LLVM's code of what ``compile`` reads, not optimised yet, with its lines."""
+        ...
+
+    def read_hip(
+        self, source: str, options: Sequence[str], cwd: Path, *, device: str = ""
+    ) -> Completed:
+        """Read a file as HIP, as the host does: nothing is said if it is sound.
+
+        Or else as the device, which alone follows what kernels call: the code of that is written
+        to ``device``, as by ``intermediate``.
         """
         ...
 

@@ -39,6 +39,10 @@ _LOADER = {
 LIBRARIES = "/zig"
 OWN_FILES = ("--no-dependent-libraries", "-nostdlib")
 """Options of lld against names in an object, as pragmas put them there: no file is looked for."""
+_INTERMEDIATE = (
+    *("-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes"),
+    *("-gline-tables-only", "-gno-column-info"),
+)
 _HERE = Path(__file__).resolve().parent
 _SUPPORT = _HERE / "support"
 _AT_EXIT = "__cxa_atexit"
@@ -97,6 +101,7 @@ class ZigCompiler:
         self._zig = directory.absolute() / "zig"
         self._lib = directory.absolute() / "lib"
         self.prefixes: tuple[str, ...] = (f"{LIBRARIES}/",)
+        self.reads_hip = True
         # An `asm` put together by macros, which the check of the source cannot see.
         # Types at run time need a part of the library that is not here.
         self.kernel_options: tuple[str, ...] = ("-fno-gnu-inline-asm", "-fno-rtti")
@@ -113,16 +118,32 @@ class ZigCompiler:
             command += self.language(options, cwd, trusted=trusted)
         return run_tool([*command, "-c", source, "-o", output], cwd)
 
-    def read_hip(self, source: str, options: Sequence[str], cwd: Path) -> Completed:
-        """Read a file by clang's front end of HIP, for the host: it knows the device's functions.
+    def preprocess(self, source: str, output: str, options: Sequence[str], cwd: Path) -> Completed:
+        """Write what ``compile`` with the same ``options`` reads once macros are expanded."""
+        command = [*self.clang, *options, *self.language(options, cwd)]
+        return run_tool([*command, "-E", source, "-o", output], cwd)
 
-        The processor that is named decides nothing here.
+    def intermediate(
+        self, source: str, output: str, options: Sequence[str], cwd: Path
+    ) -> Completed:
+        """Write LLVM's code of what ``compile`` reads, not optimised yet, with its lines."""
+        command = [*self.clang, *options, *self.language(options, cwd), *_INTERMEDIATE]
+        return run_tool([*command, source, "-o", output], cwd)
+
+    def read_hip(
+        self, source: str, options: Sequence[str], cwd: Path, *, device: str = ""
+    ) -> Completed:
+        """Read a file by clang's front end of HIP, which knows the device's functions.
+
+        The processor that is named decides nothing here: both sides are read for this one.
         """
         library = self.library_options()
         files = self._files([*options, *library], cwd)
         language = ["-x", "hip", "--offload-host-only", "--offload-arch=gfx90a"]
-        language += ["-nogpuinc", "-nogpulib", "-fsyntax-only", *library, *files]
-        return run_tool([*self.clang, *COMMON, *language, *options, source], cwd)
+        language += ["-nogpuinc", "-nogpulib", *library, *files]
+        side = ["-Xclang", "-fcuda-is-device", *_INTERMEDIATE, "-o", device]
+        side = side if device else ["-fsyntax-only"]
+        return run_tool([*self.clang, *COMMON, *language, *options, *side, source], cwd)
 
     @property
     def clang(self) -> list[str]:

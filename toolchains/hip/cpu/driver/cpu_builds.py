@@ -24,7 +24,7 @@ from kernel_library import (
     write,
 )
 from native import compile_all, merge
-from separation import require_separation
+from separation import PRELUDE, require_separation
 from sources import MAIN, load
 from symbols import words
 
@@ -76,16 +76,15 @@ def build_kernel(
         options = [f"-DHIPCPU_WAVE_SIZE={wave_size}", "-O3", *INCLUDE_OPTIONS, "-I."]
         # A large frame must not step over the guard below a fiber's stack.
         options += ["-fstack-clash-protection", *compiler.kernel_options]
+        options += PRELUDE if compiler.reads_hip else ()
         with bounds.around(source):
             done = compiler.compile(MAIN, KERNEL_OBJECT, options, directory)
         if done.returncode:
             prefixes = (*HEADERS, *compiler.prefixes)
             raise SourceFault(translate(done.messages, sources, prefixes))
-        with bounds.around(source):
-            read = [f"-DHIPCPU_WAVE_SIZE={wave_size}", *INCLUDE_OPTIONS, "-I."]
-            require_separation(
-                source, compiler, directory, include=include, options=read, headers=HEADERS
-            )
+        if compiler.reads_hip:
+            with bounds.around(source):
+                require_separation(sources, compiler, directory, options, HEADERS)
         symbols = read_symbols((directory / KERNEL_OBJECT).read_bytes())
         exports = [s.name for s in symbols if s.defined and s.function and not mangled(s.name)]
         require_entries(source, entries, exports, symbols)

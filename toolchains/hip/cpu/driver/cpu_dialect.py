@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from conditions import Undefined
-from lexer import Chunk
 from rewriter import rewrite
 from sources import Dialect
 from unsupported import (
@@ -57,11 +54,3 @@ _absent_library = library_of(
 )
 
 CPU = Dialect(_REFUSED.check, rewrite, _absent_library)
-
-
-def _unchanged(chunks: Sequence[Chunk], _path: str) -> list[Chunk]:
-    return list(chunks)
-
-
-AS_WRITTEN = Dialect(_REFUSED.check, _unchanged, _absent_library)
-"""The same for a compiler that knows HIP's grammar."""

@@ -24,7 +24,8 @@ struct Context {
 
 // initial-exec: an access is one instruction instead of a call. The structure is small enough for
 // the loader's static TLS space.
-extern "C" __thread hipcpu::Context hipcpu_context __attribute__((tls_model("initial-exec")));
+extern "C" __device__ __thread hipcpu::Context hipcpu_context
+    __attribute__((tls_model("initial-exec")));
 
 #define threadIdx (static_cast<const uint3&>(hipcpu_context.thread))
 #define blockIdx (static_cast<const uint3&>(hipcpu_context.block))

@@ -99,22 +99,20 @@ hipError_t launch_array(const LaunchShape& shape, void (*kernel)(Parameters...),
 
 }  // namespace hipcpu
 
+// Where clang reads a source as HIP, only what is launched may be called: driver/separation.py finds
+// the call by its arguments, and writes `<<<1, 1>>>` before them.
+#ifdef HIPCPU_EXPLAINED
+#define HIPCPU_AS_LAUNCHED <<<1, 1>>>
+#else
+#define HIPCPU_AS_LAUNCHED
+#endif
 #define HIPCPU_LAUNCH(kernel, shape, ...)                                          \
   (::hipcpu::launch(::hipcpu::launch_shape shape,                                  \
                     [=](auto... hipcpu_arguments) __attribute__((always_inline)) { \
-                      kernel(hipcpu_arguments...);                                 \
+                      kernel HIPCPU_AS_LAUNCHED(hipcpu_arguments...);              \
                     },                                                             \
                     ##__VA_ARGS__))
 
-#ifdef HIPCPU_CHECKED
-#define hipLaunchKernelGGL(kernel, grid, block, shared_bytes, stream, ...) \
-  ((kernel)<<<grid, block, shared_bytes, stream>>>(__VA_ARGS__))
-hipError_t hipLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
-                           size_t shared_bytes = 0, hipStream_t stream = nullptr);
-// What clang calls for `<<<` and `>>>`.
-hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes = 0,
-                                      hipStream_t stream = nullptr);
-#else
 #define hipLaunchKernelGGL(kernel, grid, block, shared_bytes, stream, ...) \
   HIPCPU_LAUNCH((kernel), (grid, block, shared_bytes, stream), ##__VA_ARGS__)
 
@@ -127,4 +125,7 @@ hipError_t hipLaunchKernel(void (*function)(Parameters...), dim3 grid, dim3 bloc
                               arguments,
                               typename hipcpu::MakeIndices<sizeof...(Parameters)>::type());
 }
-#endif
+
+// What clang calls for `<<<` and `>>>` where it reads a source as HIP: driver/separation.py.
+hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes = 0,
+                                      hipStream_t stream = nullptr);

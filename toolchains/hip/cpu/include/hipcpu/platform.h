@@ -21,38 +21,39 @@ static_assert(HIPCPU_WAVE_SIZE == 32 || HIPCPU_WAVE_SIZE == 64, "the wave size i
 
 #define HIPCPU_INLINE static inline __attribute__((always_inline))
 
-#ifdef HIPCPU_CHECKED  // read by clang as HIP, which knows the qualifiers: driver/separation.py
-#define __global__ __attribute__((global))
-#define __device__ __attribute__((device))
-#define __host__ __attribute__((host))
-#define __constant__ __attribute__((constant))
-#define __managed__ __attribute__((managed))
-#define __grid_constant__
-#define __shared__ __attribute__((shared))
+// Clang reads what the preprocessor makes of a source a second time, as HIP: driver/separation.py
+// puts the attributes of HIP in place of these pragmas, which everything else ignores. No macro may
+// tell a source which of the two reads it.
+#if defined(HIPCPU_EXPLAINED)  // only for the columns in messages, once the source is refused
+#define HIPCPU_QUALIFIER(name) __attribute__((name))
+#elif defined(__clang__) && !defined(HIPCPU_SANITIZE)
+#define HIPCPU_QUALIFIER(name) _Pragma(HIPCPU_QUOTED(hipcpu name))
+#define HIPCPU_QUOTED(text) #text
 #else
+#define HIPCPU_QUALIFIER(name)
+#endif
 // A kernel is inlined into the loop over its threads. Compilers that can make it local to the
 // object do, so that they need not compile unused out-of-line copies.
 #if defined(HIPCPU_SANITIZE)
 // Code that is inlined into our headers loses its lines, so the sanitizer leaves out the headers.
 #define __global__ __attribute__((internal_linkage, noinline))
 #elif defined(__clang__)
-#define __global__ __attribute__((internal_linkage, always_inline))
+#define __global__ __attribute__((internal_linkage, always_inline)) HIPCPU_QUALIFIER(global)
 #else
 #define __global__ __attribute__((visibility("hidden"), always_inline))
 #endif
-#define __device__
-#define __host__
-#define __constant__
-#define __managed__
+#define __device__ HIPCPU_QUALIFIER(device)
+#define __host__ HIPCPU_QUALIFIER(host)
+#define __constant__ HIPCPU_QUALIFIER(constant)
+#define __managed__ HIPCPU_QUALIFIER(managed)
 #define __grid_constant__
 // A block runs on one host thread, so shared memory is thread-local. `__thread`, not
 // `thread_local`: the latter calls an initialisation wrapper at each access.
 #ifndef HIPCPU_SANITIZE
-#define __shared__ static __thread
+#define __shared__ static __thread HIPCPU_QUALIFIER(shared)
 #else
 // A checked build runs on one host thread, and pads ordinary variables only.
 #define __shared__ static __attribute__((section(".hipcpu_shared")))
-#endif
 #endif
 
 #define __forceinline__ inline __attribute__((always_inline))

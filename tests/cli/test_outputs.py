@@ -308,7 +308,7 @@ def test_a_lock_file_that_is_a_link_stays_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [InputPath(), OutputFile()])
 def test_a_tilde_is_the_users_home(
-    kind: click.ParamType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: InputPath | OutputFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Shells leave that of ``--flag=~/file`` as it is."""
     monkeypatch.setenv("HOME", str(tmp_path))

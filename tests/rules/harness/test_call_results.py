@@ -4,6 +4,7 @@
 
 import struct
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -83,13 +84,19 @@ def test_what_is_done_between_batches_sees_no_inputs_of_the_next(launcher, tmp_p
 
 def test_restoring_objects_is_in_no_batchs_time():
     """A candidate without buffers would be credited what empty batches of a baseline take."""
-    events = []
-    one = Called.__new__(Called)
+    events: list[str] = []
+    one: Any = Called.__new__(Called)
     one.block = SimpleNamespace(order_offset=0, copied=False)
     one._memory, one._operands = struct.pack("<I", 0), [((), {})]
+
+    def timed(work):
+        events.append("clock")
+        work()
+        return 1
+
     one._returned = SimpleNamespace(note=lambda *_: None)
     one._results, one._restored = [], False
-    one._ground = SimpleNamespace(timed=lambda work: events.append("clock") or work() or 1)
+    one._ground = SimpleNamespace(timed=timed)
     one._boundary = SimpleNamespace(
         function=lambda: events.append("call"), restore=lambda: events.append("restore")
     )

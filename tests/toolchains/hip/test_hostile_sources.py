@@ -13,7 +13,7 @@ import pytest
 from bounds import Bounds
 from compiler import run_tool
 from compilers import find_compiler
-from cpu_dialect import AS_WRITTEN
+from cpu_dialect import CPU
 from elf import Symbol
 from faults import SourceFault
 from kernel_library import link_imports
@@ -70,7 +70,7 @@ def test_a_source_that_is_to_break_the_gate_fails(tmp_path: Path, text: str, sai
 def test_of_many_undefined_names_the_first_are_told(tmp_path: Path) -> None:
     """Names that the source does not spell are looked for in all of it."""
     (tmp_path / "k.hip").write_text("int x;\n" * MANY)
-    sources = load(tmp_path / "k.hip", [], AS_WRITTEN)
+    sources = load(tmp_path / "k.hip", [], CPU)
     symbols = [Symbol(f"_Z9unknown{i:02}v", defined=False, function=False) for i in range(MANY)]
     compiler = find_compiler(f"zig:{ZIG}")
 

@@ -7,12 +7,13 @@ def inputs(config, generator):
     """Draw logits of rows that are sure and unsure, what is allowed, and a seed.
 
     Tokens are numbered by frequency, so that later columns are less likely, and a wrong temperature
-    shifts draws along the columns. Column 0 is padding, which no row may draw. In every fourth row
-    about half of the others are forbidden as well, also likely ones.
+    shifts draws along the columns. But no part of the columns is rare enough to be left out. Column
+    0 is padding, which no row may draw. In every fourth row about half of the others are forbidden
+    as well, also likely ones.
     """
     rows, vocab = config["rows"], config["vocab"]
     spread = 0.5 + 2.0 * torch.rand(rows, 1, generator=generator)
-    usual = -torch.log1p(torch.arange(vocab, dtype=torch.float32))
+    usual = -0.3 * torch.log1p(torch.arange(vocab, dtype=torch.float32))
     logits = usual + spread * torch.randn(rows, vocab, generator=generator)
     forbidden = torch.rand(rows, vocab, generator=generator) < 0.5
     forbidden &= (torch.arange(rows) % 4 == 3)[:, None]

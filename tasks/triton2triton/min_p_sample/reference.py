@@ -7,12 +7,13 @@ def inputs(config, generator):
     """Draw logits of rows that are sure and unsure, users' settings, and a seed.
 
     Tokens are numbered by frequency, so that later columns are less likely, and a wrong temperature
-    or limit shifts draws along the columns. Column 0 is padding, which is never predicted.
-    No share is so near to its limit that rounding decides.
+    or limit shifts draws along the columns. But no part of the columns is rare enough to be left
+    out. Column 0 is padding, which is never predicted. No share is so near to its limit that
+    rounding decides.
     """
     rows, vocab = config["rows"], config["vocab"]
     spread = 0.5 + 1.5 * torch.rand(rows, 1, generator=generator)
-    usual = -torch.log1p(torch.arange(vocab, dtype=torch.float32))
+    usual = -0.3 * torch.log1p(torch.arange(vocab, dtype=torch.float32))
     logits = usual + spread * torch.randn(rows, vocab, generator=generator)
     logits[:, 0] = -60.0
     logits = logits.to(config["dtype"])

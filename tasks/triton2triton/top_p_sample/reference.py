@@ -7,16 +7,25 @@ def inputs(config, generator):
     """Draw logits of rows that are sure and unsure, users' settings, and a seed.
 
     Tokens are numbered by frequency, so that later columns are less likely, and a nucleus that is
-    too wide shifts draws along the columns. Column 0 is padding, which is never predicted. One user
-    in eight wants all columns. No sum is so near to its limit that rounding decides.
+    too wide shifts draws along the columns. But no part of the columns is rare enough to be left
+    out. Most rows are sure of two columns, of which the first is the likelier: a nucleus that lacks
+    the last of its columns shifts draws, too. Column 0 is padding, which is never predicted. One
+    user in eight wants all columns. No sum is so near to its limit that rounding decides.
     """
     rows, vocab = config["rows"], config["vocab"]
     spread = 0.5 + 2.0 * torch.rand(rows, 1, generator=generator)
-    usual = -torch.log1p(torch.arange(vocab, dtype=torch.float32))
+    usual = -0.3 * torch.log1p(torch.arange(vocab, dtype=torch.float32))
     logits = usual + spread * torch.randn(rows, vocab, generator=generator)
     logits[:, 0] = -60.0
-    logits = logits.to(config["dtype"])
     temperature = 0.5 + torch.rand(rows, generator=generator)
+    heat = temperature[:, None]
+    likely = min(2, vocab - 1)
+    place = torch.rand(rows, vocab - 1, generator=generator).topk(likely).indices + 1
+    ahead = heat * torch.logsumexp(logits / heat, dim=-1, keepdim=True)
+    near = ahead + heat * (2.0 - 0.3 * torch.arange(likely))
+    sure = torch.rand(rows, 1, generator=generator) < 0.6
+    logits = torch.where(sure, logits.scatter(1, place.sort(dim=-1).values, near), logits)
+    logits = logits.to(config["dtype"])
     top_p = (0.3 + 0.8 * torch.rand(rows, generator=generator)).clamp_max(1.0)
     p = torch.softmax(logits.double() / temperature[:, None], dim=-1)
     total = p.sort(dim=-1, descending=True).values.cumsum(-1)

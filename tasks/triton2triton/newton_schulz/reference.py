@@ -4,17 +4,14 @@ import torch
 
 
 def inputs(config, generator):
-    """Draw momentum with a few strong directions, divided by its Frobenius norm.
+    """Draw what the iteration has after its first steps: all singular values matter.
 
-    So singular values fall off from nearly 1, as those of gradients do.
+    Of a matrix with a few strong directions the products would be known from those alone. Rows
+    differ in size. The largest singular value is a bit below 1, unless the matrix is small.
     """
     m, n = config["m"], config["n"]
-    rank = max(1, min(m, 8))
-    strength = 4.0 ** -torch.arange(rank, dtype=torch.float32)
-    left = torch.randn(m, rank, generator=generator) * strength
-    right = torch.randn(rank, n, generator=generator)
-    x = left @ right + 0.1 * torch.randn(m, n, generator=generator)
-    return {"x": (x / torch.linalg.vector_norm(x)).to(config["dtype"])}
+    size = (0.6 + 0.8 * torch.rand(m, 1, generator=generator)) / (1.25 * (m**0.5 + n**0.5))
+    return {"x": (size * torch.randn(m, n, generator=generator)).to(config["dtype"])}
 
 
 def reference(x, alpha, beta, gamma, **_):

@@ -8,7 +8,7 @@ def inputs(config, generator):
     """Draw logits that know the labels a little, labels with repetitions, and lengths that differ.
 
     The blank is likely everywhere, as in a trained model; a third of the labels repeats the one
-    before.
+    before. The last utterance has all frames and all labels.
     """
     time, batch, classes = config["time"], config["batch"], config["classes"]
     length = config["length"]
@@ -24,6 +24,7 @@ def inputs(config, generator):
     labels = 1 + (torch.rand(batch, generator=generator) * length).long()
     least = 2 * labels
     frames = least + (torch.rand(batch, generator=generator) * (time - least + 1)).long()
+    frames[-1], labels[-1] = time, length
     return {
         "logits": logits.to(config["dtype"]),
         "label": label.to(torch.int32),

@@ -6,7 +6,8 @@ import torch
 def inputs(config, generator):
     """Draw scores of rows that are sure and unsure, biases that fall with distance, and padding.
 
-    A sequence's padding is behind its end, which may be anywhere, but for single columns.
+    A sequence's padding is behind its end, which may be anywhere, but for single columns. The last
+    sequence has none behind it, so that the last column counts.
     """
     batch, heads, rows, cols = (config[name] for name in ("batch", "heads", "rows", "cols"))
     spread = 2.0 + 8.0 * torch.rand(batch, heads, rows, 1, generator=generator)
@@ -15,9 +16,10 @@ def inputs(config, generator):
     steep = 3.0 * torch.rand(heads, 1, 1, generator=generator)
     bias = 0.7 * torch.randn(heads, rows, cols, generator=generator) - steep * away
     end = 1 + (torch.rand(batch, 1, generator=generator) * cols).long()
+    end[-1] = cols
     mask = torch.arange(cols) < end
     mask &= torch.rand(batch, cols, generator=generator) >= 0.02
-    mask[:, 0] = True
+    mask[:, 0] = mask[-1, -1] = True
     dtype = config["dtype"]
     return {"x": x.to(dtype), "bias": bias.to(dtype), "mask": mask.to(torch.uint8)}
 

@@ -7,7 +7,8 @@ def inputs(config, generator):
     """Draw queries with a temperature a head, and caches as 8 bits hold normal keys and values.
 
     Keys share an offset, as keys after a rotary embedding do in their slow columns. Lengths are
-    from a quarter of the cache on; tokens beyond them have scales of their own, too.
+    from a quarter of the cache on; tokens beyond them have scales of their own, too. The last
+    sequence fills the cache.
     """
     batch, heads, group = config["batch"], config["kv_heads"], config["group"]
     seq, dim = config["seq"], config["dim"]
@@ -19,6 +20,7 @@ def inputs(config, generator):
     v = size * (0.5 + torch.randn(batch, heads, seq, dim, generator=generator))
     k_scale, v_scale = k.abs().amax(dim=-1) / 127, v.abs().amax(dim=-1) / 127
     length = torch.randint((seq + 3) // 4, seq + 1, (batch,), generator=generator)
+    length[-1] = seq
     return {
         "q": q.to(config["dtype"]),
         "k": (k / k_scale[..., None]).round().to(torch.int8),

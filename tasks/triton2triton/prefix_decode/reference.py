@@ -6,8 +6,8 @@ import torch
 def inputs(config, generator):
     """Draw normal keys and values with a mean a head, a temperature a head, and lengths.
 
-    Own tokens are as many as there may be in some sequences, and few in others. Their values are
-    larger than the prompt's, so that a token counts that is left out.
+    Own tokens are as many as there may be in the last sequence, and fewer in others. Their values
+    are larger than the prompt's, so that a token counts that is left out.
     """
     batch, heads, group = config["batch"], config["kv_heads"], config["group"]
     shared, seq, dim, dtype = (config[name] for name in ("shared", "seq", "dim", "dtype"))
@@ -20,6 +20,7 @@ def inputs(config, generator):
     k = common + torch.randn(batch, heads, seq, dim, generator=generator)
     v = 2.0 * torch.randn(batch, heads, seq, dim, generator=generator) - middle
     length = torch.randint(1, seq + 1, (batch,), generator=generator)
+    length[-1] = seq
     return {
         "q": q.to(dtype),
         "k_shared": k_shared.to(dtype),

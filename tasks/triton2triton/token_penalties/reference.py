@@ -6,7 +6,8 @@ import torch
 def inputs(config, generator):
     """Draw logits, texts in which some tokens recur often, and users' settings.
 
-    The first row has no generated token, and the last one no prompt. Likely tokens occur in the
+    The first row has no generated token, and the last one no prompt and no room
+    left. Likely tokens occur in the
     text more often than others, as in a text that repeats itself.
     """
     rows, vocab, history = config["rows"], config["vocab"], config["history"]
@@ -18,6 +19,7 @@ def inputs(config, generator):
     raised = 1.5 * spread * torch.rand(rows, history, generator=generator)
     logits.scatter_add_(-1, token[:, : history // 4], raised[:, : history // 4])
     end = torch.randint(1 + history // 2, history + 1, (rows,), generator=generator)
+    end[-1] = history
     prompt = (end * torch.rand(rows, generator=generator)).long()
     prompt[-1], prompt[0] = 0, end[0]
     token[torch.arange(history) >= end[:, None]] = -1

@@ -5,9 +5,9 @@ import torch
 
 def inputs(config, generator):
     """Draw normal q, k and v with a temperature a head, contexts of any length, and trees.
-
     A node hangs on one of the nodes before it, the latest ones more often. Nodes' keys resemble
-    each other, since tokens that compete follow the same text.
+    each other, since tokens that compete follow the same text. The last context is as long as there
+    is room.
     """
     batch, heads, group = config["batch"], config["kv_heads"], config["group"]
     seq, nodes, dim, dtype = (config[name] for name in ("seq", "nodes", "dim", "dtype"))
@@ -19,6 +19,7 @@ def inputs(config, generator):
     k_tree = 0.5 * common + torch.randn(batch, heads, nodes, dim, generator=generator)
     v_tree = 2.0 * torch.randn(batch, heads, nodes, dim, generator=generator) - 0.5
     length = torch.randint((seq + 3) // 4, seq + 1, (batch,), generator=generator)
+    length[-1] = seq
     parent = torch.rand(batch, nodes, generator=generator) ** 0.7 * torch.arange(nodes)
     seen = torch.zeros(batch, nodes, nodes, dtype=torch.int8)
     every = torch.arange(batch)

@@ -9,7 +9,7 @@ def inputs(config, generator):
     """Draw keys that repeat, values, and gates that differ by head.
 
     Keys crowd around eight directions a head, so that later values replace earlier ones. Some
-    heads forget within a few positions and others hardly.
+    heads forget within a few positions, and others remember over thousands.
     """
     batch, seq, heads = config["batch"], config["seq"], config["heads"]
     keys, values, dtype = config["keys"], config["values"], config["dtype"]
@@ -21,7 +21,7 @@ def inputs(config, generator):
     q = 2.0 * topics[torch.arange(heads), which.roll(1, 1)]
     q = q + torch.randn(batch, seq, heads, keys, generator=generator)
     v = 2.0 * torch.randn(batch, seq, heads, values, generator=generator)
-    length = 6.0 * torch.rand(heads, generator=generator)
+    length = 9.0 * torch.rand(heads, generator=generator)
     gate = torch.randn(2, batch, seq, heads, generator=generator)
     return {
         "q": q.to(dtype),

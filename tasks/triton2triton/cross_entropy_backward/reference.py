@@ -7,13 +7,17 @@ def inputs(config, generator):
     """Draw logits with an offset a row, of rows that are sure and unsure of their token.
 
     About 1 row in 10 is ignored. The others' gradients differ by row, as those of weighted
-    tokens do.
+    tokens do. On request some tokens are banned where they are not the target.
     """
     rows, vocab, dtype = config["rows"], config["vocab"], config["dtype"]
     offset = 40.0 * torch.rand(rows, 1, generator=generator) - 20.0
     spread = 1.0 + 3.0 * torch.rand(rows, 1, generator=generator)
     logits = (spread * torch.randn(rows, vocab, generator=generator) + offset).to(dtype)
     target = torch.randint(0, vocab, (rows,), generator=generator)
+    own = logits.gather(1, target[:, None])
+    bans = config.get("distribution") == "banned"
+    banned = torch.rand(vocab, generator=generator) < 0.1 * bans
+    logits = logits.masked_fill(banned, -torch.inf).scatter(1, target[:, None], own)
     target[torch.rand(rows, generator=generator) < 0.1] = config["ignore_index"]
     return {
         "logits": logits,

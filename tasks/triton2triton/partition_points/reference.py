@@ -6,7 +6,8 @@ import torch
 def inputs(config, generator):
     """Draw a scan: walls at different distances, many points near the car, and some behind walls.
 
-    Points come in the order of the scanner's angle, so that those that are dropped lie in runs.
+    Points come in the order of the scanner's angle, so that those that are dropped lie in runs. A
+    few coordinates are at a limit exactly, which may belong to what is kept or not.
     """
     points, features = config["points"], config["features"]
     angle = 6.2832 * torch.arange(points) / points
@@ -17,6 +18,12 @@ def inputs(config, generator):
     height = -1.8 + 0.15 * away * torch.randn(points, generator=generator)
     point = torch.randn(points, features, generator=generator)
     point[:, 0], point[:, 1], point[:, 2] = away * angle.cos(), away * angle.sin(), height
+    limit = torch.where(near, config["near"], config["reach"])[:, None]
+    limit = limit * point[:, :2].sign()
+    upper = torch.rand(points, 1, generator=generator) < 0.5
+    limit = torch.cat((limit, torch.where(upper, config["high"], config["low"])), dim=1)
+    exact = torch.rand(points, 3, generator=generator) < 0.04
+    point[:, :3] = torch.where(exact, limit, point[:, :3])
     return {"point": point}
 
 

@@ -8,7 +8,9 @@ def inputs(config, generator):
 
     Most tokens are nearly certain. The models drift apart by row, so that ratios are clipped in
     some rows and hardly in others. Log-probabilities lie on a grid of 1 / 1024, so that no ratio
-    is within a rounding of a clip. Prompts and padding do not count; some rows have no token.
+    is within a rounding of a clip. Some tokens are nearly impossible under the
+    reference model, which is beyond the limit. Prompts and padding do not count; some rows have no
+    token.
     """
     rows, seq = config["rows"], config["seq"]
     surprise = torch.empty(rows, seq).exponential_(generator=generator)
@@ -16,6 +18,8 @@ def inputs(config, generator):
     drift = 0.02 + 0.4 * torch.rand(rows, 1, generator=generator) ** 2
     logp = old + drift * torch.randn(rows, seq, generator=generator)
     ref = logp + 2.0 * drift * torch.randn(rows, seq, generator=generator)
+    strange = torch.rand(rows, seq, generator=generator) < 0.01
+    ref = torch.where(strange, logp - 21.0 - 9.0 * torch.rand(rows, 1, generator=generator), ref)
     begin = (0.3 * seq * torch.rand(rows, 1, generator=generator)).long()
     length = (seq * torch.rand(rows, 1, generator=generator)).long() + 1
     length = length.masked_fill(torch.rand(rows, 1, generator=generator) < 0.05, 0)

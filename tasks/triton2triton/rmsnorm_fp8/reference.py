@@ -4,12 +4,17 @@ import torch
 
 
 def inputs(config, generator):
-    """Draw a layer's output and a residual with a scale a row and outliers, and weight near 1."""
+    """Draw a layer's output and a residual with a scale a row and outliers, and weight near 1.
+
+    A tenth of the elements is tiny, so that numbers of both signs round to zero.
+    """
     rows, groups, dtype = config["rows"], config["groups"], config["dtype"]
     scale = 0.1 + 2.0 * torch.rand(rows, 1, generator=generator)
     loud = 1.0 + 15.0 * (torch.rand(groups * 128, generator=generator) < 0.01)
     residual = scale * loud * torch.randn(rows, groups * 128, generator=generator)
     x = 0.5 * torch.randn(rows, groups * 128, generator=generator)
+    tiny = torch.where(torch.rand(rows, groups * 128, generator=generator) < 0.1, 1e-6, 1.0)
+    x, residual = tiny * x, tiny * residual
     weight = 1.0 + 0.3 * torch.randn(groups * 128, generator=generator)
     return {"x": x.to(dtype), "residual": residual.to(dtype), "weight": weight.to(dtype)}
 

@@ -147,7 +147,7 @@ HEAD = '[[task]]\nname = "a"\nsource = "a.src"\n'
             "",
         ),
         (HEAD + "sizes = [1]", Reason.BAD_ATTRIBUTE, "the integer 1 in the list, expected a l", ""),
-        (HEAD + 'tags = "x"', Reason.BAD_ATTRIBUTE, ':4: found the string "x", expected', ""),
+        (HEAD + 'tags = "x"', Reason.BAD_ATTRIBUTE, ':4: tags: found the string "x", expected', ""),
         (
             HEAD + 'deps = ["@x/y"]',
             Reason.BAD_LABEL,

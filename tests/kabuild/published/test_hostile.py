@@ -188,7 +188,7 @@ def test_one_of_a_newer_kabuild_says_so(published: Published, tmp_path: Path) ->
     error = refused(with_manifest(published.bundle, tmp_path / "a.kab", edit))
     assert error.reason is Reason.BUNDLE_VERSION
     assert "'kabuild/bundle/2'" in error.message
-    assert "upgrade" in error.hint
+    assert "update the checkout" in error.hint
 
 
 def _every(field: str, value: Any) -> Callable[[dict[str, Any]], None]:

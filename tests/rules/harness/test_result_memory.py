@@ -154,7 +154,6 @@ PADDING = {
         y = at(place, 4 * size).fill_(1)
         libc.madvise(ctypes.c_void_p(place), ctypes.c_size_t(4 * size), 4)
         """,
-    "calloc": "y = torch.from_numpy(numpy.zeros(size, numpy.float32))",
     "torch.zeros": "y = torch.zeros(size)",
     "torch.empty": "y = torch.empty(size); y[x.numel():] = 0",
     "a copy of what calloc gave": "y = torch.from_numpy(numpy.zeros(size, numpy.float32)).clone()",

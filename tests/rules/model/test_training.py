@@ -252,7 +252,7 @@ def test_steps_are_written_by_one_process_and_judged_by_another(
         ),
         ("return 3", r"loss\(\) returned <class 'int'>"),
         ("return x.sum()", r"loss\(\) depends on no weight"),
-        ("return y.nothing", "AttributeError"),
+        ("return y.nothing", "line 12: AttributeError"),
         ("return y.mean() * float('nan')", "loss\\(\\) returned nan, expected a finite number"),
         ("x.zero_(); return y.mean()", "loss\\(\\) changes the model's arguments"),
         ("return (y * torch.rand_like(y)).mean()", "equal calls of loss\\(\\) differ"),

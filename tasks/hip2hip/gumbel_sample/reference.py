@@ -6,15 +6,17 @@ import torch
 def inputs(config, generator):
     """Draw logits of rows that are sure and unsure, what is allowed, and a seed.
 
-    Tokens are numbered by frequency, so that later columns are less likely, and a wrong temperature
-    shifts draws along the columns. But no part of the columns is rare enough to be left out. Column
-    0 is padding, which no row may draw. In every fourth row about half of the others are forbidden
-    as well, also likely ones.
+    In half of the rows tokens are numbered by likelihood: a wrong temperature, or leaving out what
+    is unlikely, shifts draws along the columns. In the others any column is as likely as another,
+    and none can be left out. Column 0 is padding, which no row may draw. In every fourth row about
+    half of the others are forbidden as well, also likely ones.
     """
     rows, vocab = config["rows"], config["vocab"]
     spread = 0.5 + 2.0 * torch.rand(rows, 1, generator=generator)
-    usual = -0.3 * torch.log1p(torch.arange(vocab, dtype=torch.float32))
-    logits = usual + spread * torch.randn(rows, vocab, generator=generator)
+    logits = spread * torch.randn(rows, vocab, generator=generator)
+    ranked = logits[:, 1:].sort(dim=-1, descending=True).values
+    by_likelihood = torch.rand(rows, 1, generator=generator) < 0.5
+    logits[:, 1:] = torch.where(by_likelihood, ranked, logits[:, 1:])
     forbidden = torch.rand(rows, vocab, generator=generator) < 0.5
     forbidden &= (torch.arange(rows) % 4 == 3)[:, None]
     forbidden[:, 0], forbidden[:, 1] = True, False

@@ -6,15 +6,14 @@ import torch
 def inputs(config, generator):
     """Draw logits of rows that are sure and unsure, and a seed.
 
-    Tokens are numbered by frequency, so that later columns are less likely, and a nucleus that is
-    too wide shifts draws along the columns. But no part of the columns is rare enough to be left
+    In half of the rows tokens are numbered by likelihood: a wrong temperature or nucleus shifts
+    draws along the columns. In the others any column is as likely as another, and none can be left
     out. Most rows are sure of two columns, of which the first is the likelier: a nucleus that lacks
     the last of its columns shifts draws, too. Column 0 is padding, which is never predicted.
     """
     rows, vocab = config["rows"], config["vocab"]
     spread = 0.5 + 2.0 * torch.rand(rows, 1, generator=generator)
-    usual = -0.3 * torch.log1p(torch.arange(vocab, dtype=torch.float32))
-    logits = usual + spread * torch.randn(rows, vocab, generator=generator)
+    logits = spread * torch.randn(rows, vocab, generator=generator)
     logits[:, 0] = -60.0
     heat = config["temperature"]
     likely = min(2, vocab - 1)
@@ -23,6 +22,9 @@ def inputs(config, generator):
     near = ahead + heat * (2.0 - 0.3 * torch.arange(likely))
     sure = torch.rand(rows, 1, generator=generator) < 0.6
     logits = torch.where(sure, logits.scatter(1, place.sort(dim=-1).values, near), logits)
+    ranked = logits[:, 1:].sort(dim=-1, descending=True).values
+    by_likelihood = torch.rand(rows, 1, generator=generator) < 0.5
+    logits[:, 1:] = torch.where(by_likelihood, ranked, logits[:, 1:])
     return {
         "logits": logits.to(config["dtype"]),
         "seed": torch.randint(2**62, (1,), generator=generator),

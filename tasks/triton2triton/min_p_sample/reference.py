@@ -6,16 +6,18 @@ import torch
 def inputs(config, generator):
     """Draw logits of rows that are sure and unsure, users' settings, and a seed.
 
-    Tokens are numbered by frequency, so that later columns are less likely, and a wrong temperature
-    or limit shifts draws along the columns. But no part of the columns is rare enough to be left
-    out. Column 0 is padding, which is never predicted. No share is so near to its limit that
-    rounding decides.
+    In half of the rows tokens are numbered by likelihood: a wrong temperature or limit shifts draws
+    along the columns. In the others any column is as likely as another, and none can be left out.
+    Column 0 is padding, which is never predicted. No share is so near to its limit that rounding
+    decides.
     """
     rows, vocab = config["rows"], config["vocab"]
     spread = 0.5 + 1.5 * torch.rand(rows, 1, generator=generator)
-    usual = -0.3 * torch.log1p(torch.arange(vocab, dtype=torch.float32))
-    logits = usual + spread * torch.randn(rows, vocab, generator=generator)
+    logits = spread * torch.randn(rows, vocab, generator=generator)
     logits[:, 0] = -60.0
+    ranked = logits[:, 1:].sort(dim=-1, descending=True).values
+    by_likelihood = torch.rand(rows, 1, generator=generator) < 0.5
+    logits[:, 1:] = torch.where(by_likelihood, ranked, logits[:, 1:])
     logits = logits.to(config["dtype"])
     temperature = 0.5 + torch.rand(rows, generator=generator)
     min_p = 0.02 + 0.2 * torch.rand(rows, generator=generator)

@@ -217,6 +217,20 @@ def test_what_is_not_drawn_fails_with_two_values_too(tmp_path, draw):
     assert judge(tmp_path, "dropout", sampler("dropout", draw)).reason == "WRONG_RESULT"
 
 
+def test_the_config_with_the_most_draws_shows_a_small_bias(tmp_path):
+    """It is too small to show in any single call, or in many calls that draw two values each."""
+    one_row = {"name": "f32 rows=1 cols=2", "dims": {"rows": 1, "cols": 2}, "dtype": "f32"}
+    configs = [{**config, "scalars": {}} for config in (one_row, CONFIG)]
+
+    def slightly_biased(seed, shape):
+        return 0.96 * numbers(seed, shape)
+
+    verdict = judge(tmp_path, "noise", sampler("noise", slightly_biased), configs=configs)
+
+    assert verdict.reason == "WRONG_RESULT"
+    assert "of the 65536 from element 0 on" in verdict.detail, verdict.detail
+
+
 def test_a_value_that_cannot_be_drawn_is_named(tmp_path):
     def scales_wrongly(y, **given):
         sampler("dropout", numbers)(y=y, **given)

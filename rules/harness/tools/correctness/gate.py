@@ -5,9 +5,11 @@ Sampled outputs have an eighth.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from base import shapes
 from base.program import CandidateFault, Config, MachineFault
 from base.sampler import Ground
 from base.spec import Spec, SpecError, config_name, read_policy
@@ -76,7 +78,24 @@ class _Gate:
     def samples(self) -> StageReport:
         """Many draws, under many seeds."""
         abi = self.spec.candidate.abi if self.spec.platform == "cpu" else ""
-        return samples.stage(self.judge, self.smallest(), abi)
+        return samples.stage(self.judge, self._drawing(abi), abi)
+
+    def _drawing(self, abi: str) -> list[Config]:
+        """For each dtype of the visible configs, the one with the most draws once reduced."""
+        elements = self._reduced_elements() if abi else samples.ELEMENTS_ELSEWHERE
+        found: dict[str, Config] = {}
+        for config in self.spec.configs:
+            small = edges.reduced(config, self.ground, elements)
+            known = found.setdefault(config.dtype, small)
+            if self._draws(small) > self._draws(known):
+                found[config.dtype] = small
+        return list(found.values())
+
+    def _draws(self, config: Config) -> int:
+        """How many values a call draws, in the sampled output that has fewest."""
+        results = self.spec.signature.results
+        drawn = [a for a in results if a.name in self.judge.assessor.sampled]
+        return min(math.prod(shapes.shape(argument, config.dims)) for argument in drawn)
 
     def edges(self) -> StageReport:
         """Sizes at which kernels break."""

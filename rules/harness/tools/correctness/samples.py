@@ -12,10 +12,12 @@ from truth.judge import Case, Judge
 from truth.stage import StageReport, report
 
 STAGE = "samples"
-LEAST, MOST = 8, 32
+LEAST, MOST = 8, 128
 _DRAWS = {"hip": 1 << 16, "torch": 1 << 16, "python": 1 << 13, "call": 1 << 16}
 _DRAWS_ELSEWHERE = 1 << 22
 _BATCH = 8
+ELEMENTS_ELSEWHERE = 1 << 16
+"""The largest tensor of these calls on a device: there are many, and inputs take time to draw."""
 
 
 def stage(judge: Judge, configs: Sequence[Config], abi: str) -> StageReport:
@@ -59,6 +61,6 @@ def _finding(judge: Judge, config: Config, wanted: int) -> Finding:
 
 def _reseeded(judge: Judge, first: Call, number: int) -> Call:
     """The first call with another one's seeds."""
-    other = judge.call(Case(STAGE, first.config, round=number))
-    seeds = {name: other.inputs[name] for name in judge.assessor.sampled.values()}
+    other = judge.inputs(Case(STAGE, first.config, round=number))
+    seeds = {name: other[name] for name in judge.assessor.sampled.values()}
     return replace(first, inputs={**first.inputs, **seeds})

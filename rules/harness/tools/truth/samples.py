@@ -144,11 +144,16 @@ class Samples:
             typical = asked.expected[name].double().abs().nanmedian()
             step = comparison.step_sizes(values, dtype)
             step = step.maximum(typical * torch.finfo(torch_dtype(dtype)).eps)
-            asked_for = (values, values - step, values + step)
+            below_and_above = (values - step, values + step)
         else:
-            asked_for = (got.long(), got.long() - 1, got.long())
+            values = got.long()
+            below_and_above = (values - 1, values)
         try:
-            at, low, high = (self._cdf(asked, name, values) for values in asked_for)
+            at = self._cdf(asked, name, values)
+            low, high = (
+                at if values is value else self._cdf(asked, name, value)
+                for value in below_and_above
+            )
         except TaskFault as fault:
             own = asked.expected[name]
             self._cdf(asked, name, own.double() if own.is_floating_point() else own.long())

@@ -69,10 +69,13 @@ test-all: setup
 	@kept=$$(mktemp -d) && trap 'rm -rf "$$kept"' EXIT && \
 	  KABUILD_TEST_STORE="$$kept" KABUILD_TEST_SUITE=all $(MAKE) --no-print-directory test
 
-# Runs the parts of tests/testkit/settled.py whose files changed, and records those that pass.
+# Runs the parts of tests/testkit/settled.py whose files changed, side by side, and records those that
+# pass. What each part printed is in out/tests/settle-PART.log, and shown if it failed.
 settle: setup
-	@$(VENV)/bin/python -m tests.testkit.settled | while read -r modules; do \
-	  KABUILD_TEST_ACCEPT=1 $(VENV)/bin/python -m pytest $$modules < /dev/null || exit 1; done
+	@mkdir -p out/tests; $(VENV)/bin/python -m tests.testkit.settled | xargs -r -P $(JOBS) -L 1 sh -c ' \
+	  log=out/tests/settle-$$0.log; \
+	  KABUILD_TEST_ACCEPT=1 $(VENV)/bin/python -m pytest -q "$$@" > $$log 2>&1 < /dev/null || { cat $$log; failed=1; }; \
+	  echo "$$0: $$(tail -n 1 $$log)"; exit $${failed:-0}'
 
 .PHONY: tests-timed-cheats $(PARTS)
 tests-timed-cheats $(filter tests%,$(PARTS)):

@@ -53,13 +53,30 @@ def test_other_files_pages_and_bytecode_do_not_matter(tree: Path) -> None:
 
 def test_every_part_has_modules_and_files() -> None:
     for name, part in PARTS.items():
-        assert modules_of(part), name
+        assert modules_of(name), name
         for glob in part.about:
             assert list(REPOSITORY.glob(glob)), f"{name}: {glob}"
 
 
+def test_a_page_matters_where_it_is_named(tree: Path) -> None:
+    (tree / "rules/README.md").write_text("a page")
+    named = Part(PART.modules, ("rules/README.md",))
+    before = digest(named, tree)
+    (tree / "rules/README.md").write_text("changed")
+
+    assert digest(named, tree) != before
+
+
+def test_each_module_belongs_to_one_part_at_most() -> None:
+    named = [module for name in PARTS for module in modules_of(name)]
+
+    assert len(named) == len(set(named))
+    assert "tests/cli/test_import.py" in modules_of("imports")
+    assert "tests/cli/test_docs.py" not in named
+
+
 def test_one_module_in_five_runs_and_each_has_its_turn() -> None:
-    modules = {module for part in PARTS.values() for module in modules_of(part)}
+    modules = {module for name in PARTS for module in modules_of(name)}
     run = [modules - left_out(PARTS, f"commit {number}") for number in range(100)]
 
     assert {len(one) for one in run} <= {len(modules) // SHARE, -(-len(modules) // SHARE)}
@@ -67,14 +84,14 @@ def test_one_module_in_five_runs_and_each_has_its_turn() -> None:
 
 
 def test_what_is_not_settled_runs() -> None:
-    others = {module for name in PARTS if name != "imports" for module in modules_of(PARTS[name])}
+    others = {module for name in PARTS if name != "imports" for module in modules_of(name)}
 
     assert left_out([], "any") == set()
     assert left_out(PARTS.keys() - {"imports"}, "any") <= others
 
 
 def test_a_part_is_settled_once_all_its_modules_passed(tmp_path: Path) -> None:
-    modules = modules_of(PARTS["imports"])
+    modules = modules_of("imports")
 
     settled.record_passed(modules[1:], tmp_path)
     assert not settled.is_settled("imports", tmp_path)

@@ -2,8 +2,9 @@
 
 ``tests/golden/settled/PART`` has the digest of a part's files as all its tests passed. While the
 files are the same, ``make test`` runs a fifth of all such modules, chosen by the commit, since
-they depend on the rest of the project too. After a change, in ``make test-all``, and where pytest
-is called by hand, all run; with ``KABUILD_TEST_ACCEPT=1`` a run that passed is recorded.
+they depend on the rest of the project and on the machine too. After a change, in ``make test-all``,
+and where pytest is called by hand, all run; with ``KABUILD_TEST_ACCEPT=1`` a run that passed is
+recorded.
 """
 
 from __future__ import annotations
@@ -26,11 +27,32 @@ _NOT_READ = frozenset({"__pycache__", ".pytest_cache"})
 
 @dataclass(frozen=True)
 class Part:
-    """Modules of tests, and the other files that they are about; all are globs or directories."""
+    """Modules of tests, and the other files that they are about; all are globs or directories.
+
+    Pages matter if they are named. A module that several parts name belongs to the first of them.
+
+    Attributes:
+        but: modules that belong to no part, and always run.
+    """
 
     modules: tuple[str, ...]
     about: tuple[str, ...]
+    but: tuple[str, ...] = ()
 
+
+_STARTERS = tuple(str(task.package.relative_to(REPOSITORY)) for task in starters())
+_PRODUCT = (
+    "kabuild",
+    "rules",
+    "toolchains",
+    "tasks/models",
+    "WORKSPACE.toml",
+    "pyproject.toml",
+    "tests/conftest.py",
+    "tests/golden/keys",
+    "tests/testkit",
+    *_STARTERS,
+)
 
 PARTS: Mapping[str, Part] = {
     "agents": Part(
@@ -97,11 +119,7 @@ PARTS: Mapping[str, Part] = {
     "kernels": Part(
         ("tests/tasks/test_hip_tasks.py",),
         (
-            *(
-                str(task.package.relative_to(REPOSITORY))
-                for task in starters()
-                if task.kernel.suffix == ".hip"
-            ),
+            *(package for package in _STARTERS if "triton" not in package),
             "toolchains/hip",
             "toolchains/python",
             "tests/tasks/hip_kernels.py",
@@ -171,12 +189,36 @@ PARTS: Mapping[str, Part] = {
             "toolchains/python",
         ),
     ),
+    "commands": Part(
+        ("tests/cli/test_*.py",),
+        (*_PRODUCT, "docs/results.md", "rules/agent/README.md", "tests/cli"),
+        but=("tests/cli/test_docs.py",),
+    ),
+    "engine": Part(
+        ("tests/kabuild/**/test_*.py",),
+        (*_PRODUCT, "results", "tests/kabuild"),
+        but=("tests/kabuild/toolchain/test_readme.py",),
+    ),
+    "judge": Part(
+        ("tests/rules/**/test_*.py",),
+        (*_PRODUCT, "results/rocm/README.md", "tests/rules", "tests/device"),
+    ),
 }
 
 
-def modules_of(part: Part, root: Path = REPOSITORY) -> list[str]:
-    """The part's modules, as paths below ``root``."""
-    return sorted(str(path.relative_to(root)) for glob in part.modules for path in root.glob(glob))
+def modules_of(name: str, root: Path = REPOSITORY) -> list[str]:
+    """The modules of a part, as paths below ``root``."""
+    return sorted(_modules(PARTS, root)[name])
+
+
+def _modules(parts: Mapping[str, Part], root: Path) -> dict[str, set[str]]:
+    taken: set[str] = set()
+    found: dict[str, set[str]] = {}
+    for name, part in parts.items():
+        named = {str(path.relative_to(root)) for glob in part.modules for path in root.glob(glob)}
+        found[name] = named - taken - set(part.but)
+        taken |= named
+    return found
 
 
 def digest(part: Part, root: Path = REPOSITORY) -> str:
@@ -208,7 +250,7 @@ def left_out(settled: Iterable[str], of_turn: str) -> set[str]:
 
     One in ``SHARE`` is in turn, of files of about equal size: the larger ones cost more.
     """
-    modules = {module for name in settled for module in modules_of(PARTS[name])}
+    modules = {module for name in settled for module in modules_of(name)}
     by_size = sorted(modules, key=lambda module: ((REPOSITORY / module).stat().st_size, module))
     first = int(hashlib.sha256(of_turn.encode()).hexdigest(), 16) % SHARE
     return modules - set(by_size[first::SHARE])
@@ -228,19 +270,19 @@ def accepts() -> bool:
 
 def record_passed(ran: Collection[str], records: Path = RECORDS) -> None:
     """Record the parts whose modules are all among ``ran``, which passed as a whole."""
-    for name, part in PARTS.items():
-        if set(modules_of(part)).issubset(ran):
+    for name in PARTS:
+        if set(modules_of(name)).issubset(ran):
             record(name, records)
 
 
 def _files(root: Path, glob: str) -> Iterable[Path]:
     for path in root.glob(glob):
-        found = path.rglob("*") if path.is_dir() else [path]
+        found = [f for f in path.rglob("*") if f.suffix != ".md"] if path.is_dir() else [path]
         for file in found:
-            if file.is_file() and file.suffix != ".md" and _NOT_READ.isdisjoint(file.parts):
+            if file.is_file() and _NOT_READ.isdisjoint(file.parts):
                 yield file
 
 
-if __name__ == "__main__":  # the modules of parts that are not settled, one part a line
-    lines = (" ".join(modules_of(part)) for name, part in PARTS.items() if not is_settled(name))
+if __name__ == "__main__":  # of each part that is not settled a line: its name, and its modules
+    lines = (f"{name} {' '.join(modules_of(name))}" for name in PARTS if not is_settled(name))
     sys.stdout.write("".join(f"{line}\n" for line in lines))

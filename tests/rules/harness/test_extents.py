@@ -28,9 +28,10 @@ def stage(verdict):
     return next(case for case in verdict.cases if case["stage"] == extents.STAGE)
 
 
-def thin(folder, candidate, baseline=softmax, **space):
+def thin(folder, candidate, baseline=softmax, *, edges=6, **space):
     dims = {"rows": [1, 4096], "cols": [1, 131072], **space}
-    spec = parse_spec(write_spec(folder, space={**SPEC["space"], "dims": dims}))
+    space = {**SPEC["space"], "dims": dims}
+    spec = parse_spec(write_spec(folder, space=space, policy={"edges": edges}))
     return correctness.run(spec, Doubles({"candidate": candidate, "baseline": baseline}))
 
 
@@ -55,19 +56,44 @@ def test_a_count_of_16_bits_is_wrong_there_alone(tmp_path):
     assert verdict.summary.startswith("extents: ")
 
 
-def test_a_dim_that_would_take_minutes_is_left_out_and_named(tmp_path):
-    def row_by_row(x, y, scale, rows, **_):
-        time.sleep(rows * 1e-3)
-        softmax(x, y, scale)
+def row_by_row(x, y, scale, rows, **_):
+    time.sleep(rows * 1e-3)
+    softmax(x, y, scale)
 
+
+def test_a_dim_that_would_take_minutes_is_as_long_as_there_is_time_for(tmp_path):
     verdict = thin(tmp_path, softmax, row_by_row)
 
     found = stage(verdict)
+    assert found["configs"] == ["f32 rows=512 cols=1", "f16 rows=1 cols=131072"]
+    assert found["not_applicable"] == ["f32 rows=4096 cols=1"]
+
+
+def test_a_dim_that_takes_seconds_at_once_is_left_out_and_named(tmp_path):
+    def slowly(x, y, scale, rows, cols, **_):
+        time.sleep(1.1 * (cols == 1 and rows >= 64))
+        softmax(x, y, scale)
+
+    found = stage(thin(tmp_path, softmax, slowly))
+
     assert found["configs"] == ["f16 rows=1 cols=131072"]
     assert found["not_applicable"] == ["f32 rows=4096 cols=1"]
 
 
-def test_a_dim_whose_square_takes_minutes_is_left_out(tmp_path):
+def test_a_loop_that_goes_round_once_is_wrong_where_it_goes_round_again(tmp_path):
+    """Its first round does 256 rows; all 4096 would take too long."""
+
+    def first_round_alone(x, y, scale, rows, **_):
+        y.zero_()
+        softmax(x[:256], y[:256], scale)
+
+    verdict = thin(tmp_path, first_round_alone, row_by_row, edges=0)
+
+    assert (verdict.outcome, verdict.reason) == ("FAIL", "WRONG_RESULT")
+    assert "in f32 rows=512 cols=1" in verdict.detail, verdict.detail
+
+
+def test_a_dim_whose_square_takes_minutes_is_tried_no_longer_than_that(tmp_path):
     """Short extents say nothing of it: 512 columns take 3 ms, and all of them 3 minutes."""
 
     def each_with_each(x, y, scale, cols, **_):
@@ -77,6 +103,7 @@ def test_a_dim_whose_square_takes_minutes_is_left_out(tmp_path):
     verdict = thin(tmp_path, softmax, each_with_each)
 
     assert verdict.outcome == "PASS"
+    assert stage(verdict)["configs"][1] == "f16 rows=1 cols=4096"
     assert stage(verdict)["not_applicable"] == ["f16 rows=1 cols=131072"]
 
 

@@ -1,5 +1,7 @@
 """The extents stage: each dim once at its declared maximum, the others at their least.
 
+Where that takes too long, the dim is tried as long as there is time for.
+
 A kernel that counts in 16 bits, keeps a row in shared memory or multiplies its indices in 32 bits
 is right at all sizes that are cheap to try.
 """
@@ -30,7 +32,7 @@ _BYTES_AN_ELEMENT = 48  # for both sides' tensors, and the oracle's in double pr
 
 @dataclass(frozen=True)
 class Longest:
-    """The configs to try, and those that would take too long, by dim."""
+    """The configs to try, and those of the full extent that would take too long, by dim."""
 
     tried: Mapping[str, Config]
     left_out: Mapping[str, Config]
@@ -40,7 +42,9 @@ def longest(ground: Ground, judge: Judge, *, on_cpu: bool) -> Longest:
     """For each dim, a config in which it is as long as the task allows.
 
     Raises MachineFault. On ``cpu`` a dim whose blocks or programs run one after the other may take
-    minutes. The baseline is timed at small extents to detect such a dim, which is then left out.
+    minutes. The baseline is timed at small extents to detect such a dim. It is then as long as the
+    longest of these that took at most ``SECONDS``: a loop that is entered once in a small config,
+    such as that of a grid's stride, goes round there too.
     """
     elements = _ELEMENTS_ON_CPU if on_cpu else ground.elements
     tried: dict[str, Config] = {}
@@ -50,9 +54,12 @@ def longest(ground: Ground, judge: Judge, *, on_cpu: bool) -> Longest:
         dims = settled(ground, _stretched(ground, name, elements))
         if not ground.space.contains(dims) or _elements(ground, dims) > elements:
             continue  # the conditions of the space exclude such a size
-        made = _config(ground, dtype, dims)
-        cheap = not on_cpu or _is_affordable(ground, judge, made, name)
-        (tried if cheap else left_out)[name] = made
+        full = _config(ground, dtype, dims)
+        made = _affordable(ground, judge, full, name) if on_cpu else full
+        if made:
+            tried[name] = made
+        if made != full:
+            left_out[name] = full
     return Longest(tried, left_out)
 
 
@@ -99,19 +106,25 @@ def _stretched(ground: Ground, name: str, elements: int) -> Dims:
     return {**dims, name: low}
 
 
-def _is_affordable(ground: Ground, judge: Judge, config: Config, name: str) -> bool:
-    """Whether the baseline will probably run ``config`` in time, extrapolated from shorter ones.
+def _affordable(ground: Ground, judge: Judge, config: Config, name: str) -> Config | None:
+    """``config`` if the baseline will probably run it in time, or with a shorter dim ``name``.
 
-    All shorter ones are timed, since a time may grow with the square of an extent.
+    The time is extrapolated from shorter extents. All of them are timed, since a time may grow with
+    the square of an extent. None if even the first of them takes too long.
     """
     full, extent = config.dims[name], max(_FIRST, ground.space.dims[name][0])
+    longest, whole = None, True
     while extent < full:
         shorter = _config(ground, config.dtype, {**config.dims, name: extent})
         enough = max(SECONDS * extent / full, _SLOW)
-        if _timed(judge, shorter, enough) > enough:
-            return False
+        took = _timed(judge, shorter, enough)
+        if took <= SECONDS:
+            longest = shorter
+        whole = whole and took <= enough
+        if not whole and took * _GROWTH > SECONDS:
+            break
         extent *= _GROWTH
-    return True
+    return config if whole else longest
 
 
 def _timed(judge: Judge, config: Config, enough: float) -> float:

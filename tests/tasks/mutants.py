@@ -77,14 +77,20 @@ def mutants(kernel: str, *, of_hip: bool) -> list[Mutant]:
 
 
 def _device_lines(lines: list[str], *, of_hip: bool) -> Iterator[int]:
-    """The lines of device code: what decides grids and blocks is left alone."""
+    """The lines of device code that compute values.
+
+    What decides grids and blocks is left alone, and most of what computes addresses, since a wrong
+    address shows at once.
+    """
     inside = of_hip
     for index, line in enumerate(lines):
         if not of_hip and line[:1].strip():
             inside = line.startswith("@triton.jit") or (inside and line.startswith(("def ", ")")))
         elif of_hip and line.startswith(("hipError_t", 'extern "C"')):
             return
-        skipped = re.match(r"\s*(//|#|constexpr|static constexpr|for |\"\"\"|__launch)", line)
+        skipped = re.match(
+            r"\s*(//|#|const int|int|constexpr|static constexpr|for |\"\"\"|__)", line
+        )
         if inside and not skipped and "<<<" not in line:
             yield index
 

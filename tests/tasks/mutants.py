@@ -51,6 +51,8 @@ _CHANGES: tuple[tuple[str, str], ...] = (
     (r"\? ([^?:]+) : ", r"? 0 : "),
 )
 
+_SKIPPED = re.compile(r"\s*(//|#|const int|int|constexpr|static constexpr|for |\"\"\"|__)")
+
 
 @dataclass(frozen=True)
 class Mutant:

@@ -29,15 +29,20 @@ def inputs(config, generator):
     }
 
 
+def scaled(blocks, most):
+    """What is rounded to integers up to ``most`` of blocks [n, 256], flat, and scales [n]."""
+    scale = blocks.abs().amax(dim=-1, keepdim=True) / most
+    return torch.where(scale > 0, blocks / scale, 0.0).flatten(), scale[:, 0]
+
+
 def quantised(blocks, most):
     """Integers up to ``most`` of blocks [n, 256], flat, and scales [n]."""
-    scale = blocks.abs().amax(dim=-1, keepdim=True) / most
-    steps = torch.where(scale > 0, blocks / scale, 0.0).round().clamp(-most, most)
-    return steps.flatten(), scale[:, 0]
+    steps, scale = scaled(blocks, most)
+    return steps.round().clamp(-most, most), scale
 
 
 def reference(param, grad, m_q, m_scale, r_q, r_scale, lr, beta1, beta2, eps, decay, c1, c2, **_):
-    """Return the new weight, param, and moments with their scales."""
+    """Return the new weight, param, and moments, not rounded yet, with their scales."""
     m = m_q.to(param.dtype).reshape(-1, 256) * m_scale[:, None]
     root = r_q.to(param.dtype).reshape(-1, 256) * r_scale[:, None]
     g = grad.reshape(-1, 256)
@@ -45,14 +50,14 @@ def reference(param, grad, m_q, m_scale, r_q, r_scale, lr, beta1, beta2, eps, de
     v = root**2 + (1 - beta2) * (g**2 - root**2)
     step = (m / c1) / ((v / c2).sqrt() + eps)
     param_new = param - lr * (decay * param + step.flatten())
-    m_q_new, m_scale_new = quantised(m, 127)
-    r_q_new, r_scale_new = quantised(v.sqrt(), 255)
+    m_q_new, m_scale_new = scaled(m, 127)
+    r_q_new, r_scale_new = scaled(v.sqrt(), 255)
     return {
         "weight": param_new,
         "param_new": param_new,
-        "m_q_new": m_q_new.to(torch.int8),
+        "m_q_new": m_q_new,
         "m_scale_new": m_scale_new,
-        "r_q_new": r_q_new.to(torch.uint8),
+        "r_q_new": r_q_new,
         "r_scale_new": r_scale_new,
     }
 

@@ -24,14 +24,16 @@ def inputs(config, generator):
 
 
 def reference(x, bias, **_):
-    """Return q [rows, cols] and scale [rows]."""
+    """Return q [rows, cols], not rounded yet, and scale [rows]."""
     scale = x.abs().amax(dim=-1, keepdim=True) / MOST[bias]
     steps = torch.where(scale > 0, x / scale, 0.0)
     codes = torch.arange(127 if bias == 7 else 128, dtype=torch.uint8)
     known = codes.view(FORMAT[bias]).float().to(x)
-    bits = torch.bucketize(steps.abs().contiguous(), (known[1:] + known[:-1]) / 2)
-    negative = torch.signbit(steps) & ((bits > 0) | (bias == 7))
-    return {"q": (bits + 128 * negative).to(torch.uint8), "scale": scale[:, 0]}
+    size = steps.abs().contiguous()
+    below = (torch.searchsorted(known, size, right=True) - 1).clamp_max(len(codes) - 2)
+    bits = below + (size - known[below]) / (known[below + 1] - known[below])
+    negative = torch.signbit(steps) & ((bits > 0.5) | (bias == 7))
+    return {"q": bits + 128 * negative, "scale": scale[:, 0]}
 
 
 def baseline(x, bias, **_):

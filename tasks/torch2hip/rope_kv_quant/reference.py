@@ -23,18 +23,23 @@ def inputs(config, generator):
     }
 
 
+def scaled(x):
+    """What is rounded to integers -127 .. 127, and the scales of the last axis of x."""
+    scale = x.abs().amax(dim=-1, keepdim=True) / 127
+    return torch.where(scale > 0, x / scale, 0.0), scale[..., 0]
+
+
 def quantised(x):
     """Integers -127 .. 127 of x and the scales of its last axis."""
-    scale = x.abs().amax(dim=-1, keepdim=True) / 127
-    steps = torch.where(scale > 0, x / scale, 0.0).round().clamp(-127, 127)
-    return steps.to(torch.int8), scale[..., 0]
+    steps, scale = scaled(x)
+    return steps.round().clamp(-127, 127).to(torch.int8), scale
 
 
 def reference(k, v, cos, sin, half, **_):
-    """Return k_q, k_scale, v_q and v_scale, with keys rotated as complex numbers."""
+    """Return k_q, k_scale, v_q and v_scale, not rounded yet, with keys rotated as complex."""
     turned = torch.complex(k[..., :half], k[..., half:]) * torch.complex(cos, sin)[:, None]
-    k_q, k_scale = quantised(torch.cat((turned.real, turned.imag), dim=-1))
-    v_q, v_scale = quantised(v)
+    k_q, k_scale = scaled(torch.cat((turned.real, turned.imag), dim=-1))
+    v_q, v_scale = scaled(v)
     return {"k_q": k_q, "k_scale": k_scale, "v_q": v_q, "v_scale": v_scale}
 
 

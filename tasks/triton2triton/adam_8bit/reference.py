@@ -46,7 +46,7 @@ def reference(
     c2,
     **_,
 ):
-    """Return master_new, both moments' bytes, and their scales."""
+    """Return master_new, both moments' bytes, before they are rounded, and their scales."""
     g = grad.reshape(-1, SIZE)
     m = first.reshape(-1, SIZE).to(g.dtype) * (first_scale / 127)[:, None]
     v = (second.reshape(-1, SIZE).to(g.dtype) / 255).square() * second_scale.clamp_min(0)[:, None]
@@ -57,8 +57,8 @@ def reference(
     roots = torch.where(highest[:, None] > 0, 255 * (v / highest[:, None]).sqrt(), 0.0)
     return {
         "master_new": master - lr * (moved + decay * master),
-        "first_new": steps.round().to(torch.int8).flatten(),
-        "second_new": roots.round().to(torch.uint8).flatten(),
+        "first_new": steps.flatten(),
+        "second_new": roots.flatten(),
         "first_scale_new": largest,
         "second_scale_new": highest,
     }

@@ -41,9 +41,17 @@ class _Gate:
         object.__setattr__(self, "ground", Ground.of(self.spec))
 
     def smallest(self) -> list[Config]:
-        """For each dtype of the space, the visible config that is cheapest once reduced."""
+        """For each dtype of the space, the visible config that is cheapest once reduced.
+
+        One without dims of 1 comes first, such as one sequence: rows differ, or race, among others.
+        """
+
+        def narrow_first(config: Config) -> tuple[int, list[int]]:
+            sizes = sorted(config.dims.values())
+            return sizes.count(1), sizes
+
         found: dict[str, Config] = {}
-        for config in sorted(self.spec.configs, key=lambda c: sorted(c.dims.values())):
+        for config in sorted(self.spec.configs, key=narrow_first):
             small = edges.reduced(config, self.ground, self._reduced_elements())
             found.setdefault(config.dtype, small)
         first = next(iter(found.values()))

@@ -3,7 +3,9 @@
 =================== ====================================================================
 ``elementwise``     within the tolerance of its dtype; the default
 ``exact``           the expected value itself, NaN where NaN is expected
-``quantised``       at most one step of the output's dtype away
+``quantised``       rounded once: at most half a step and a 64th from the value before rounding,
+                    if the reference returns that of an integer output; else at most one step
+                    of the output's dtype away
 ``sorted``          elementwise, after both are sorted along the last axis
 ``topk_indices(x)`` in each row, distinct indices into ``x``'s last axis whose values equal
                     those at the expected indices; any of several equal values may be taken
@@ -31,6 +33,10 @@ SORTED, TOPK_INDICES, SAMPLED = "sorted", "topk_indices", "sampled"
 KINDS = (ELEMENTWISE, EXACT, QUANTISED, SORTED, TOPK_INDICES, SAMPLED)
 ARGUMENTS = {TOPK_INDICES: "x", SAMPLED: "seed"}
 """The kinds that name an input, each with that input's name in examples."""
+ROUNDED = 0.5 + 1 / 64
+"""How far a quantised integer may be from the value that it is rounded from. Single precision moves
+a value of 8 bits by about a ten-thousandth of a step before it is rounded, and half precision by up
+to a 16th."""
 _TEXT = re.compile(r"(\w+)(?:\(\s*(\w+)\s*\))?")
 
 
@@ -94,8 +100,15 @@ def steps(
 ) -> tuple[Tensor, Tensor]:
     """For ``quantised``: how many steps of its dtype each element is off, and a step's size.
 
-    Both are of dtype ``wide``.
+    Both are of dtype ``wide``. Where ``expected`` is not rounded yet, in singles or doubles for an
+    integer, ``ROUNDED`` takes the place of a step; no value has to become an integer if it is NaN.
     """
+    kind = torch_dtype(dtype)
+    if expected.is_floating_point() and not kind.is_floating_point:
+        limits = torch.iinfo(kind)
+        exact = expected.to(wide).clamp(limits.min, limits.max)
+        off = torch.nan_to_num((got.to(wide) - exact).abs() / ROUNDED, nan=0.0)
+        return off, torch.full_like(off, ROUNDED)
     exact = expected.to(torch_dtype(dtype)).to(wide)
     step = step_sizes(exact, dtype)
     given = got.to(wide)

@@ -17,6 +17,7 @@ from terms.policy import DEFAULT, DISTRIBUTIONS
 from torch import Generator, Tensor
 
 from truth import distributions, plain_tensors
+from truth.comparison import QUANTISED
 from truth.precision import (
     Tensors,
     is_coarser,
@@ -45,11 +46,20 @@ class Oracle:
     ``state``. Inputs that a call changes are among its results. An optional
     ``check(inputs, outputs, expected)`` says in words what is wrong with outputs for which
     elementwise comparison is meaningless. ``cdf(outputs, **tensors, **scalars, **dims)`` gives,
-    for each value of sampled outputs, the probability of that value or a smaller one.
+    for each value of sampled outputs, the probability of that value or a smaller one. Of
+    ``quantised`` integers, ``reference`` may return what would be rounded.
     """
 
-    def __init__(self, path: str, signature: Signature, *, tf32: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        signature: Signature,
+        *,
+        tf32: bool = False,
+        quantised: frozenset[str] = frozenset(),
+    ) -> None:
         self._signature = signature
+        self._quantised = quantised
         self._tf32 = tf32
         self._code = TaskCode(path)
         self._inputs = self._code.function("inputs")
@@ -61,7 +71,8 @@ class Oracle:
     @classmethod
     def of(cls, spec: Spec) -> Oracle:
         """The oracle of one judging."""
-        return cls(spec.reference, spec.signature, tf32=spec.tf32)
+        quantised = frozenset(name for name, how in spec.compare.items() if how == QUANTISED)
+        return cls(spec.reference, spec.signature, tf32=spec.tf32, quantised=quantised)
 
     def coarse(self, config: Config) -> bool:
         """Whether programs may round inputs of a config to TF32."""
@@ -160,7 +171,8 @@ class Oracle:
         for argument in self._signature.results:
             wanted = torch_dtype(shapes.dtype_name(argument, config))
             found = tensors[argument.name]
-            if found.is_complex() or found.is_floating_point() != wanted.is_floating_point:
+            of_kind = found.is_floating_point() == wanted.is_floating_point
+            if found.is_complex() or not (of_kind or argument.name in self._quantised):
                 self._refuse_dtype(argument, found, wanted, _KINDS[wanted.is_floating_point])
             if is_coarser(found.dtype, wanted):
                 self._refuse_dtype(argument, found, wanted, "what doubles give")

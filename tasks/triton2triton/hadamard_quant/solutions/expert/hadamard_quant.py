@@ -28,6 +28,9 @@ def matrix_of_signs(CUT: tl.constexpr, dtype: tl.constexpr):
 @triton.jit
 def transform(value, signs, CUT: tl.constexpr):
     if CUT:
+        # The last of three parts of a tiny number would be zero: groups of them are made larger.
+        tiny = (tl.max(tl.abs(value), axis=1) < 1e-30)[:, None]
+        value *= tl.where(tiny, 1.8446744073709552e19, 1.0)
         high = value.to(tl.bfloat16)
         value -= high.to(tl.float32)
         middle = value.to(tl.bfloat16)
@@ -35,6 +38,7 @@ def transform(value, signs, CUT: tl.constexpr):
         turned = tl.dot(value.to(tl.bfloat16), signs)
         turned = tl.dot(middle, signs, turned)
         turned = tl.dot(high, signs, turned)
+        turned *= tl.where(tiny, 5.421010862427522e-20, 1.0)
     else:
         turned = tl.dot(value, signs)
     return turned * 0.08838834764831845

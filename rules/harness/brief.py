@@ -5,6 +5,7 @@ from __future__ import annotations
 from kabuild.rule import Context
 
 from .expressions import read_ranges
+from .scalar_ranges import Bounds, read_scalar_ranges
 from .signature import Signature
 from .tensors import Tensor
 
@@ -62,7 +63,11 @@ def brief_text(ctx: Context, signature: Signature, kernel: str, *, counts: bool 
     """The text for the task of ``ctx``; with ``counts`` it offers to count accesses."""
     attrs = ctx.attrs
     ranges = read_ranges(attrs["dims"])
-    scalars = "".join(f"- scalar `{name}`, usually {value}\n" for name, value in signature.scalars)
+    varied = read_scalar_ranges(attrs, signature)
+    scalars = "".join(
+        f"- scalar `{name}`, usually {value}{_varied(varied.get(name))}\n"
+        for name, value in signature.scalars
+    )
     return _TEXT.format(
         name=ctx.target.label.name,
         brief=attrs["brief"].strip(),
@@ -81,6 +86,10 @@ def brief_text(ctx: Context, signature: Signature, kernel: str, *, counts: bool 
         counts=_COUNTS if counts else "",
         score=_SCORES[ctx.options.policy],
     )
+
+
+def _varied(bounds: Bounds | None) -> str:
+    return f", from {bounds[0]} to {bounds[1]} in unseen configs" if bounds else ""
 
 
 def _offers(ctx: Context, signature: Signature, kernel: str) -> str:

@@ -13,6 +13,7 @@ from .expressions import check_condition, check_expression, read_ranges, value_o
 from .names import check_name
 from .originals import ORIGINAL_ATTRS
 from .policy import check_policies
+from .scalar_ranges import read_scalar_ranges
 from .signature import Signature, read_signature
 from .terms import gates
 
@@ -41,6 +42,9 @@ TASK_ATTRS: Mapping[str, attr.Attr] = {
     "inputs": attr.table("Input tensors: { x = 'T[rows, cols]' }.", required=True),
     "outputs": attr.table("Output tensors.", required=True),
     "scalars": attr.table("Scalar arguments and their defaults."),
+    "scalar_ranges": attr.table(
+        "Values of scalars in hidden configs and at the edges: { eps = '1e-8..1e-4' }."
+    ),
     "dims": attr.table("The shape space: { rows = '1..65536' }.", required=True),
     "where": attr.strings("Conditions on the dims: ['channels % groups == 0']."),
     "dtypes": attr.strings("What T may be.", required=True),
@@ -77,6 +81,7 @@ def check_task(attrs: Mapping[str, Any]) -> None:
     read_configs(attrs["configs"], ("configs",), attrs, signature)
     for platform, declared in attrs["platform_configs"].items():
         read_configs(declared, ("platform_configs", platform), attrs, signature)
+    read_scalar_ranges(attrs, signature)
     check_name(attrs["entry"], "entry: must be a function's name", ("entry",))
     check_expression(attrs["flops"], signature.dims, ("flops",))
     _check_flops(attrs, signature)
@@ -161,6 +166,8 @@ def judge_spec(
     configs.
     """
     platform = ctx.platform.name
+    ranges = read_scalar_ranges(ctx.attrs, signature)
+    scalars = {name: list(bounds) for name, bounds in ranges.items()}
     caps = ctx.attrs["limits"].get(platform, {"elements": default_elements})
     return {
         "schema": 1,
@@ -178,6 +185,7 @@ def judge_spec(
             "dims": {k: list(v) for k, v in read_ranges(ctx.attrs["dims"]).items()},
             "dtypes": list(ctx.attrs["dtypes"]),
             **({"where": list(ctx.attrs["where"])} if ctx.attrs["where"] else {}),
+            **({"scalars": scalars} if scalars else {}),
         },
         "configs": [c.to_json() for c in visible_configs(ctx.attrs, signature, platform)],
         "flops": ctx.attrs["flops"],

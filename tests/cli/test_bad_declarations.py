@@ -54,6 +54,36 @@ from .conftest import REFERENCE, TASK
         ("flops ", "scalars = { if = 1 }\nflops ", 12, ("it is a keyword",)),
         ("flops ", "scalars = { x = 1 }\nflops ", 12, ("'x' is declared twice",)),
         ("{ n = 1048 }", '{ n = 8, eps = "a" }', 11, ("unknown dim 'eps'",)),
+        (
+            "flops ",
+            'scalar_ranges = { eps = "0..1" }\nflops ',
+            12,
+            ("there is no scalar 'eps'", "known: none"),
+        ),
+        (
+            "flops ",
+            "scalars = { eps = 1e-5 }\nscalar_ranges = { eps = 1e-4 }\nflops ",
+            13,
+            ("0.0001 is not a range of scalar 'eps'", 'write eps = "1e-05..2e-05"'),
+        ),
+        (
+            "flops ",
+            'scalars = { k = 2 }\nscalar_ranges = { k = "1.5..4" }\nflops ',
+            13,
+            ("'1.5..4' is not a range of scalar 'k'",),
+        ),
+        (
+            "flops ",
+            'scalars = { eps = 1e-5 }\nscalar_ranges = { eps = "1..nan" }\nflops ',
+            13,
+            ("'eps' has no values from 1.0 to nan",),
+        ),
+        (
+            "flops ",
+            'scalars = { eps = 1e-5 }\nscalar_ranges = { eps = "1e-4..1e-2" }\nflops ',
+            13,
+            ("'eps' is 1e-05 in a visible config, outside of 0.0001 to 0.01",),
+        ),
         ("flops ", "perf = { sample = 3 }\nflops ", 12, ("'sample'", "did you mean 'samples'?")),
         ("flops ", 'compare = { y = "sort" }\nflops ', 12, ("'sort'", "did you mean 'sorted'?")),
         (

@@ -22,7 +22,7 @@ import kabuild
 from tests.tasks.declared import REPOSITORY, Declared, all_tasks
 
 GATES = ("compile", "correctness")
-_NUMBER = r"(?<![\w.])(\d+\.\d*(?:e[-+]?\d+)?)(?=f?\b)"
+_NUMBER = r"(?<![\w.])(?!0\.0\b)(\d+\.\d*(?:e[-+]?\d+)?)(?=f?\b)"
 _CHANGES: tuple[tuple[str, str], ...] = (
     (_NUMBER, r"(1.5 * \1)"),
     (_NUMBER, "0.0"),

@@ -64,7 +64,7 @@ def overlap(these, those):
 def check(inputs, outputs, expected):
     """Accept what agrees with itself: each box is kept or suppressed by those kept before it."""
     keep, count = outputs["keep"], outputs["count"]
-    limit = inputs.get("limit", 0.7)
+    limit = inputs["limit"]
     if ((keep != 0) & (keep != 1)).any():
         return "keep: elements are neither 0 nor 1"
     total = keep.sum(dim=1, dtype=torch.int32)

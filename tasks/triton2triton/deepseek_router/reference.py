@@ -83,7 +83,7 @@ def check(inputs, outputs, expected):
     wrong = wrong or misplaced("expert", among(rank, group, bias.shape[0]), expert)
     if wrong:
         return wrong
-    right = weighted(score, expert, inputs.get("scale", 2.5))
+    right = weighted(score, expert, inputs["scale"])
     off = ~((weight.double() - right).abs() <= NEAR * right + 1e-7)
     if off.any():
         token, place = off.nonzero()[0].tolist()

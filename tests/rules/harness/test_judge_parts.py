@@ -61,6 +61,8 @@ def test_a_spec_is_read(tmp_path):
         ({"configs": [{**SPEC["configs"][0], "scalars": {"q": 1}}]}, "'q', which is not a scalar"),
         ({"space": {"dims": {"rows": [2, 1]}, "dtypes": ["f32"]}}, "bounds of dim 'rows'"),
         ({"space": {**SPEC["space"], "dtypes": ["f31"]}}, "invalid dtypes"),
+        ({"space": {**SPEC["space"], "scalars": {"scale": [2, 1]}}}, "bounds of scalar 'scale'"),
+        ({"space": {**SPEC["space"], "scalars": {"q": [1, 2]}}}, "'q', which is not a scalar"),
         ({"signature": {**SPEC["signature"], "dims": ["rows"]}}, "the signature's dims"),
         ({"signature": {**SPEC["signature"], "outputs": []}}, "without outputs"),
         ({"signature": {**SPEC["signature"], "outputs": [["x", "T", ["rows"]]]}}, "same name"),

@@ -27,7 +27,7 @@ def reference(x, **_):
 POLICIES = {
     "admission": {
         "samples": 4,
-        "brief": "Rounds 1.27 times each element of x to the nearest integer, a tie to either side.",
+        "brief": "Rounds 1.27 times each element of x to the nearest integer, ties to either side.",
     },
     "correctness": {"distributions": ["default"], "edges": 2},
 }

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from terms.dtypes import ELEMENT, FLOATING
 
-from base import shapes
+from base import scalar_ranges, shapes
 from base.program import Config, Signature
 from base.seeds import Stream
 from base.spec import Space, Spec, config_name, largest_tensor
@@ -107,7 +107,8 @@ class Ground:
         visible = sorted(_point(config.dtype, config.dims) for config in self.visible)
         caps = (self.elements, self.extent)
         told = (tensors, signature.scalars, bounds, space.dtypes, caps, visible)
-        return repr((*told, *more))
+        varied = tuple(sorted(space.scalars.items()))
+        return repr((*told, *more, *varied))
 
     def fits(self, dims: Mapping[str, int]) -> bool:
         """Whether ``dims`` is in the space and nothing exceeds a cap."""
@@ -173,8 +174,9 @@ def draw(ground: Ground, salt: str, cycles: int = 1) -> Draw:
             continue
         taken.add(_point(dtype, dims))
         none = absent[index % len(absent)]
-        name = config_name(dtype, dims, none)
-        config = Config(name, dims, dtype, dict(ground.signature.scalars), none)
+        scalars = scalar_ranges.drawn(ground.space.scalars, stream)
+        name = config_name(dtype, dims, none, scalars)
+        config = Config(name, dims, dtype, {**dict(ground.signature.scalars), **scalars}, none)
         configs.append(Drawn(config, class_, shifts[(first_shift + index) % len(shifts)]))
     return Draw(tuple(configs), tuple(sorted(set(missing))))
 

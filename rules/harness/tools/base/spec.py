@@ -13,6 +13,7 @@ from terms.dtypes import DTYPES, ELEMENT
 
 from base import shapes
 from base.program import Abi, Argument, Config, Program, Scalar, Signature
+from base.scalar_ranges import Ranges
 
 _ABIS: tuple[Abi, ...] = ("hip", "python", "torch", "call")
 _ELEMENTS = {"hip": 65536, "torch": 65536, "python": 4096, "call": 1 << 18}
@@ -30,11 +31,16 @@ class SpecError(ValueError):
 
 @dataclass(frozen=True)
 class Space:
-    """The shape space: inclusive bounds of each dim, the element types, and conditions."""
+    """The shape space: inclusive bounds of each dim, the element types, and conditions.
+
+    Attributes:
+        scalars: inclusive bounds of the scalars that are not the usual ones in drawn configs.
+    """
 
     dims: Mapping[str, tuple[int, int]]
     dtypes: tuple[str, ...]
     where: tuple[str, ...] = ()
+    scalars: Ranges = field(default_factory=dict)
 
     def contains(self, dims: Mapping[str, int]) -> bool:
         """Whether ``dims`` names exactly the space's dims, within bounds and conditions."""
@@ -133,9 +139,17 @@ def parse_spec(value: Any) -> Spec:
     )
 
 
-def config_name(dtype: str, dims: Mapping[str, int], absent: tuple[str, ...] = ()) -> str:
-    """The name of a config: ``f16 rows=4096 cols=1024 bias=none``."""
-    sizes = (f"{name}={value}" for name, value in dims.items())
+def config_name(
+    dtype: str,
+    dims: Mapping[str, int],
+    absent: tuple[str, ...] = (),
+    scalars: Mapping[str, float] | None = None,
+) -> str:
+    """The name of a config, such as ``f16 rows=4096 cols=1024 bias=none``.
+
+    ``scalars`` are those that differ from the usual ones.
+    """
+    sizes = (f"{name}={value}" for name, value in (*dims.items(), *(scalars or {}).items()))
     return " ".join((dtype, *sizes, *(f"{name}=none" for name in absent)))
 
 
@@ -223,7 +237,14 @@ def _read_space(value: Mapping[str, Any]) -> Space:
     for text in where:
         if shapes.condition_names(text) - set(dims):
             raise SpecError(f"{text!r} is not a condition on the dims")
-    return Space(dims, dtypes, where)
+    scalars: dict[str, tuple[float, float]] = {}
+    for name, bounds in (value.get("scalars") or {}).items():
+        match bounds:
+            case [int(low) | float(low), int(high) | float(high)] if low < high:
+                scalars[str(name)] = (low, high)
+            case _:
+                raise SpecError(f"invalid bounds of scalar {name!r}: {bounds!r}")
+    return Space(dims, dtypes, where, scalars)
 
 
 def _read_signature(value: Mapping[str, Any], space: Space) -> Signature:
@@ -245,6 +266,8 @@ def _read_signature(value: Mapping[str, Any], space: Space) -> Signature:
     tensors = (*signature.inputs, *signature.outputs, *signature.state)
     named = [argument.name for argument in tensors]
     named += [*(name for name, _ in signature.scalars), *dims]
+    if unknown := space.scalars.keys() - dict(signature.scalars).keys():
+        raise SpecError(f"the space varies {min(unknown)!r}, which is not a scalar")
     if len(set(named)) != len(named):
         raise SpecError("two arguments have the same name")
     return signature

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from base import scalar_ranges
 from base.program import Config
 from base.sampler import Dims, Ground, filled, settled
 from base.seeds import Stream
@@ -32,8 +33,10 @@ def edges(ground: Ground, salt: str, count: int) -> list[Config]:
             dims = settled(ground, propose(ground, stream))
             if ground.fits(dims) and (dtype, dims) not in seen:
                 seen.append((dtype, dims))
-                scalars = dict(ground.signature.scalars)
-                made.append(Config(config_name(dtype, dims), dims, dtype, scalars))
+                varied = scalar_ranges.drawn(ground.space.scalars, stream)
+                scalars = {**dict(ground.signature.scalars), **varied}
+                name = config_name(dtype, dims, scalars=varied)
+                made.append(Config(name, dims, dtype, scalars))
                 break
     return made
 

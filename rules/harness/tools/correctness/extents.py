@@ -42,8 +42,8 @@ def longest(ground: Ground, judge: Judge, *, on_cpu: bool) -> Longest:
     """For each dim, a config in which it is as long as the task allows.
 
     Raises MachineFault. On ``cpu`` a dim whose blocks or programs run one after the other may take
-    minutes. The baseline is timed at small extents to detect such a dim. It is then as long as the
-    longest of these that took at most ``SECONDS``: a loop that is entered once in a small config,
+    minutes. The baseline is timed at small extents to detect such a dim. It is then as
+    long as ``SECONDS`` allow: a loop that is entered once in a small config,
     such as that of a grid's stride, goes round there too.
     """
     elements = _ELEMENTS_ON_CPU if on_cpu else ground.elements
@@ -110,21 +110,24 @@ def _affordable(ground: Ground, judge: Judge, config: Config, name: str) -> Conf
     """``config`` if the baseline will probably run it in time, or with a shorter dim ``name``.
 
     The time is extrapolated from shorter extents. All of them are timed, since a time may grow with
-    the square of an extent. None if even the first of them takes too long.
+    the square of an extent; of the last step, four times as long, that is not awaited. None if even
+    the first of them takes too long.
     """
     full, extent = config.dims[name], max(_FIRST, ground.space.dims[name][0])
-    longest, whole = None, True
+    longest, whole = 0, True
     while extent < full:
         shorter = _config(ground, config.dtype, {**config.dims, name: extent})
         enough = max(SECONDS * extent / full, _SLOW)
         took = _timed(judge, shorter, enough)
         if took <= SECONDS:
-            longest = shorter
+            longest = extent * next(times for times in (4, 2, 1) if times * took <= SECONDS)
         whole = whole and took <= enough
         if not whole and took * _GROWTH > SECONDS:
             break
         extent *= _GROWTH
-    return config if whole else longest
+    if whole or longest >= full:
+        return config
+    return _config(ground, config.dtype, {**config.dims, name: longest}) if longest else None
 
 
 def _timed(judge: Judge, config: Config, enough: float) -> float:

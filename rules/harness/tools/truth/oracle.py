@@ -44,10 +44,10 @@ class Oracle:
     computes outputs in the precision of its arguments. An optional ``state(config, generator)``
     draws the state of a config, which ``inputs`` draws otherwise; ``reference`` gets it as a dict
     ``state``. Inputs that a call changes are among its results. An optional
-    ``check(inputs, outputs, expected)`` says in words what is wrong with outputs for which
-    elementwise comparison is meaningless. ``cdf(outputs, **tensors, **scalars, **dims)`` gives,
-    for each value of sampled outputs, the probability of that value or a smaller one. Of
-    ``quantised`` integers, ``reference`` may return what would be rounded.
+    ``check(inputs, outputs, expected)``, with the scalars among ``inputs``, says in words what is
+    wrong with outputs for which elementwise comparison is meaningless. ``cdf(outputs, **tensors,
+    **scalars, **dims)`` gives, for each value of sampled outputs, the probability of that value or
+    a smaller one. Of ``quantised`` integers, ``reference`` may return what would be rounded.
     """
 
     def __init__(
@@ -265,9 +265,9 @@ class Oracle:
         the oracle's own outputs, it is the task's fault.
         """
         assert self._check is not None
-        copies = [{name: t.clone() for name, t in d.items()} for d in (inputs, outputs, expected)]
+        given, *rest = ({n: t.clone() for n, t in d.items()} for d in (inputs, outputs, expected))
         try:
-            said = self._code.attempt(self._check, *copies)
+            said = self._code.attempt(self._check, {**config.scalars, **given}, *rest)
         except (TaskFault, torch.OutOfMemoryError):
             raise
         except BaseException as error:  # noqa: BLE001 - the task's code, on hostile values
@@ -307,7 +307,7 @@ class Oracle:
             wanted = torch_dtype(shapes.dtype_name(argument, config))
             own[argument.name] = expected[argument.name].to(wanted)
         assert self._check is not None
-        self._code.call(self._check, dict(inputs), own, dict(expected))
+        self._code.call(self._check, {**config.scalars, **inputs}, own, dict(expected))
 
     def _validated(
         self,

@@ -1,0 +1,57 @@
+"""The values that scalars have in hidden configs: ``scalar_ranges = { eps = "1e-8..1e-4" }``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kabuild.rule import AttributeProblem
+
+from .configs import read_configs
+from .signature import Scalar, Signature, is_number
+
+Bounds = tuple[int, int] | tuple[float, float]
+
+
+def read_scalar_ranges(attrs: Mapping[str, Any], signature: Signature) -> dict[str, Bounds]:
+    """The bounds of each scalar that varies, both inclusive. Raises AttributeProblem."""
+    usual = dict(signature.scalars)
+    found: dict[str, Bounds] = {}
+    for name, text in attrs["scalar_ranges"].items():
+        path = ("scalar_ranges", name)
+        if name not in usual:
+            known = ", ".join(usual) or "none"
+            raise AttributeProblem(f"there is no scalar '{name}'", path, f"known: {known}")
+        if not is_number(usual[name]):
+            what = f"scalar '{name}' is no number: it has no range"
+            raise AttributeProblem(what, path, "give it other values in 'configs'")
+        low, high = found[name] = _bounds(name, text, usual[name], path)
+        for value in _visible(name, attrs, signature):
+            if not low <= value <= high:
+                what = f"'{name}' is {value} in a visible config, outside of {low} to {high}"
+                raise AttributeProblem(what, path)
+    return found
+
+
+def _bounds(name: str, text: Any, usual: Scalar, path: tuple[str, ...]) -> Bounds:
+    number = int if isinstance(usual, int) else float
+    example = f'write {name} = "{usual}..{2 * usual if usual else 1}"'
+    try:
+        low, high = (number(part) for part in text.split(".."))
+    except (AttributeError, ValueError):
+        raise AttributeProblem(
+            f"{text!r} is not a range of scalar '{name}'", path, example
+        ) from None
+    if not is_number(low) or not is_number(high) or low >= high:
+        raise AttributeProblem(f"'{name}' has no values from {low} to {high}", path, example)
+    return low, high
+
+
+def _visible(name: str, attrs: Mapping[str, Any], signature: Signature) -> list[Any]:
+    lists = [(("configs",), attrs["configs"])]
+    lists += [(("platform_configs", p), listed) for p, listed in attrs["platform_configs"].items()]
+    return [
+        dict(config.scalars)[name]
+        for path, listed in lists
+        for config in read_configs(listed, path, attrs, signature)
+    ]

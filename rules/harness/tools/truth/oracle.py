@@ -267,7 +267,7 @@ class Oracle:
         assert self._check is not None
         given, *rest = ({n: t.clone() for n, t in d.items()} for d in (inputs, outputs, expected))
         try:
-            said = self._code.attempt(self._check, {**config.scalars, **given}, *rest)
+            said = self._code.attempt(self._check, {**given, **config.scalars}, *rest)
         except (TaskFault, torch.OutOfMemoryError):
             raise
         except BaseException as error:  # noqa: BLE001 - the task's code, on hostile values
@@ -307,7 +307,7 @@ class Oracle:
             wanted = torch_dtype(shapes.dtype_name(argument, config))
             own[argument.name] = expected[argument.name].to(wanted)
         assert self._check is not None
-        self._code.call(self._check, {**config.scalars, **inputs}, own, dict(expected))
+        self._code.call(self._check, {**inputs, **config.scalars}, own, dict(expected))
 
     def _validated(
         self,

@@ -12,6 +12,7 @@ from kabuild.base.canonical import canonical_json
 from kabuild.base.errors import BundleError, Reason, UsageError
 from kabuild.base.fs import is_inside
 from kabuild.base.printing import shortened
+from kabuild.base.version import UPDATE
 from kabuild.model.action import MNEMONIC
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
@@ -151,7 +152,7 @@ def _reader_of(schema: object) -> str:
     """What reads a file of another format."""
     if isinstance(schema, str) and schema.startswith("kabuild/cache/"):
         return "it is a part of a store: 'kabuild cache import' reads it"
-    return "update the checkout that kabuild is installed from, and install it again"
+    return UPDATE
 
 
 def _from_json(value: dict[str, Any]) -> Record:

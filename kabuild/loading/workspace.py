@@ -10,7 +10,7 @@ from typing import Any
 from kabuild.base.errors import KabuildError, LoadError, Position, Reason, UsageError
 from kabuild.base.sizes import parse_size
 from kabuild.base.suggest import suggest
-from kabuild.base.version import __version__
+from kabuild.base.version import UPDATE, __version__
 from kabuild.loading.repository import TABLE, Repository, read_repositories
 from kabuild.loading.roots import WORKSPACE_FILE
 from kabuild.loading.toml_file import TomlFile, read_toml
@@ -153,7 +153,7 @@ def _check_version(file: TomlFile) -> None:
             ("kabuild",),
             f"this workspace needs kabuild {number} or later; this is {__version__}",
             Reason.VERSION_TOO_OLD,
-            "update the checkout that kabuild is installed from, and install it again",
+            UPDATE,
         )
 
 

@@ -35,13 +35,14 @@ def read_scalar_ranges(attrs: Mapping[str, Any], signature: Signature) -> dict[s
 
 def _bounds(name: str, text: Any, usual: Scalar, path: tuple[str, ...]) -> Bounds:
     number = int if isinstance(usual, int) else float
-    example = f'write {name} = "{usual}..{2 * usual if usual else 1}"'
+    one, other = sorted((usual, 2 * usual if usual else number(1)))
+    example = f'write {name} = "{one}..{other}"'
     try:
         low, high = (number(part) for part in text.split(".."))
     except (AttributeError, ValueError):
-        raise AttributeProblem(
-            f"{text!r} is not a range of scalar '{name}'", path, example
-        ) from None
+        integers = f", an integer as it is usually {usual}" if number is int else ""
+        what = f"{text!r} is not a range of scalar '{name}'{integers}"
+        raise AttributeProblem(what, path, example) from None
     if not is_number(low) or not is_number(high) or low >= high:
         raise AttributeProblem(f"'{name}' has no values from {low} to {high}", path, example)
     return low, high

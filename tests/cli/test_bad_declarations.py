@@ -70,7 +70,13 @@ from .conftest import REFERENCE, TASK
             "flops ",
             'scalars = { k = 2 }\nscalar_ranges = { k = "1.5..4" }\nflops ',
             13,
-            ("'1.5..4' is not a range of scalar 'k'",),
+            ("'1.5..4' is not a range of scalar 'k', an integer as it is usually 2", '"2..4"'),
+        ),
+        (
+            "flops ",
+            "scalars = { k = -100 }\nscalar_ranges = { k = 7 }\nflops ",
+            13,
+            ("7 is not a range of scalar 'k'", 'write k = "-200..-100"'),
         ),
         (
             "flops ",

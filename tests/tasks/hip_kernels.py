@@ -94,7 +94,7 @@ class Task:
         """Say what is wrong with `outputs`, or return None."""
         expected = self.expected(inputs, dims)
         if hasattr(self.reference, "check"):
-            verdict: str | None = self.reference.check(inputs, outputs, expected)
+            verdict: str | None = self.reference.check({**inputs, **dims}, outputs, expected)
             return verdict
         for name, exact in expected.items():
             got = outputs[name].double()

@@ -90,10 +90,7 @@ def _device_lines(lines: list[str], *, of_hip: bool) -> Iterator[int]:
             inside = line.startswith("@triton.jit") or (inside and line.startswith(("def ", ")")))
         elif of_hip and line.startswith(("hipError_t", 'extern "C"')):
             return
-        skipped = re.match(
-            r"\s*(//|#|const int|int|constexpr|static constexpr|for |\"\"\"|__)", line
-        )
-        if inside and not skipped and "<<<" not in line:
+        if inside and not _SKIPPED.match(line) and "<<<" not in line:
             yield index
 
 

@@ -66,7 +66,9 @@ PARTS: Mapping[str, Part] = {
             "kabuild/execution",
             "kabuild/sandbox",
             "rules/agent",
-            "rules/harness/tools/analyze",
+            "rules/agent/README.md",
+            "rules/agent/sheets/*.md",
+            "rules/harness",
             "tests/cli/agents",
             "tests/testkit/two_gpus.py",
             "toolchains/agents",
@@ -155,13 +157,21 @@ PARTS: Mapping[str, Part] = {
             "kabuild/cli/import_.py",
             "kabuild/cli/prove.py",
             "kabuild/cli/audit.py",
+            "rules/harness",
             "toolchains/python",
             "tests/cli/aka_tasks.py",
         ),
     ),
     "models": Part(
         ("tests/cli/test_model*.py", "tests/rules/model/test_*.py"),
-        ("rules/model", "kabuild/neural", "kabuild/cli/model*.py", "toolchains/python"),
+        (
+            "rules/model",
+            "rules/call",
+            "rules/harness",
+            "kabuild/neural",
+            "kabuild/cli/model*.py",
+            "toolchains/python",
+        ),
     ),
     "published": Part(
         (
@@ -183,15 +193,14 @@ PARTS: Mapping[str, Part] = {
     "sanitizer": Part(
         ("tests/cli/test_sanitize.py",),
         (
-            "rules/harness/tools/runners",
-            "rules/harness/tools/sanitize",
+            "rules/harness",
             "toolchains/hip",
             "toolchains/python",
         ),
     ),
     "commands": Part(
         ("tests/cli/test_*.py",),
-        (*_PRODUCT, "docs/results.md", "rules/agent/README.md", "tests/cli"),
+        (*_PRODUCT, "docs/results.md", "tests/cli"),
         but=("tests/cli/test_docs.py",),
     ),
     "engine": Part(

@@ -93,6 +93,25 @@ def test_a_loop_that_goes_round_once_is_wrong_where_it_goes_round_again(tmp_path
     assert "in f32 rows=512 cols=1" in verdict.detail, verdict.detail
 
 
+def test_sizes_outside_of_the_space_are_not_tried(tmp_path):
+    def of_thirds(x, y, scale, rows, **_):
+        assert rows % 3 == 0
+        softmax(x, y, scale)
+
+    dims = {"rows": [3, 4095], "cols": [1, 8]}
+    space = {**SPEC["space"], "dims": dims, "where": ["rows % 3 == 0"]}
+    configs = [
+        {**config, "name": f"c{config['dtype']}", "dims": {"rows": 6, "cols": 8}}
+        for config in SPEC["configs"]
+    ]
+    spec = parse_spec(write_spec(tmp_path, space=space, configs=configs))
+
+    verdict = correctness.run(spec, Doubles({"candidate": of_thirds, "baseline": row_by_row}))
+
+    assert verdict.outcome == "PASS", verdict.detail
+    assert "f32 rows=513 cols=1" in stage(verdict)["configs"]
+
+
 def test_a_dim_whose_square_takes_minutes_is_tried_no_longer_than_that(tmp_path):
     """Short extents say nothing of it: 512 columns take 3 ms, and all of them 3 minutes.
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from base.program import Argument, Config, Signature
 from base.sampler import Ground, draw
@@ -40,8 +41,9 @@ def test_a_drawn_scalar_lies_between_its_bounds(one, other, salt):
     if low < high:
         value = drawn({"a": (low, high)}, Stream(salt))["a"]
 
-        assert low <= value <= high
-        assert value in {low, high, float(f"{value:.3g}")}
+        assert np.float32(low) <= value <= np.float32(high)
+        assert value == np.float32(value), "a kernel gets another value than the reference"
+        assert value in {np.float32(at) for at in (low, high, float(f"{value:.3g}"))}
 
 
 def test_a_wide_range_has_all_sizes():
@@ -71,8 +73,10 @@ def test_all_drawn_configs_have_values_of_their_own(configs_of):
 
     assert len(set(scales)) > 4
     assert all(0.25 <= scale <= 4.0 for scale in scales)
+    assert all(scale == np.float32(scale) for scale in scales)
     assert all(config.scalars["eps"] == 1e-5 for config in configs)
-    assert all(c.name.endswith(f" scale={c.scalars['scale']}") for c in configs)
+    assert all(c.name.endswith(f" scale={c.scalars['scale']:.6g}") for c in configs)
+    assert max(len(config.name) for config in configs) < 40
     assert configs == configs_of(VARIED)
     assert all(config.scalars["scale"] == 1.0 for config in configs_of(GROUND))
 

@@ -5,6 +5,7 @@ A kernel that has the usual value built in is right in all visible configs.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 
 from base.seeds import Stream
@@ -17,17 +18,29 @@ _PARTS = 1000
 
 
 def drawn(ranges: Ranges, stream: Stream) -> dict[str, float]:
-    """A value of each scalar, of three digits at most, which any machine draws alike."""
+    """A value of each scalar, of about three digits, which any machine draws alike.
+
+    Kernels get floats in single precision. So do references, which may compare inputs with them.
+    """
     return {name: _drawn(low, high, stream) for name, (low, high) in ranges.items()}
+
+
+def shown(value: float) -> str:
+    """A drawn value, in the digits that were drawn."""
+    return str(value) if isinstance(value, int) else f"{value:.6g}"
 
 
 def _drawn(low: float, high: float, stream: Stream) -> float:
     if isinstance(low, int) and isinstance(high, int):
         return stream.between(low, high)
     if low > 0 and high >= _WIDE * low:
-        return _of_any_size(low, high, stream)
+        return _single(_of_any_size(low, high, stream))
     value = low + (high - low) * (stream.between(0, _PARTS) / _PARTS)
-    return min(max(float(f"{value:.3g}"), low), high)
+    return _single(min(max(float(f"{value:.3g}"), low), high))
+
+
+def _single(value: float) -> float:
+    return float(struct.unpack("f", struct.pack("f", value))[0])
 
 
 def _of_any_size(low: float, high: float, stream: Stream) -> float:

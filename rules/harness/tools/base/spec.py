@@ -13,7 +13,7 @@ from terms.dtypes import DTYPES, ELEMENT
 
 from base import shapes
 from base.program import Abi, Argument, Config, Program, Scalar, Signature
-from base.scalar_ranges import Ranges
+from base.scalar_ranges import Ranges, shown
 
 _ABIS: tuple[Abi, ...] = ("hip", "python", "torch", "call")
 _ELEMENTS = {"hip": 65536, "torch": 65536, "python": 4096, "call": 1 << 18}
@@ -53,6 +53,10 @@ class Space:
         )
 
 
+QUANTISED = "quantised"
+"""How an output is compared that may be rounded by its kernel (``truth/comparison.py``)."""
+
+
 @dataclass(frozen=True)
 class Spec:
     """Everything that one judging needs.
@@ -88,6 +92,11 @@ class Spec:
     choice: str = ""
     compiled: str = ""
     tf32: bool = False
+
+    @property
+    def quantised(self) -> frozenset[str]:
+        """The outputs that may be rounded by their kernel."""
+        return frozenset(name for name, how in self.compare.items() if how == QUANTISED)
 
 
 def read_spec(path: Path) -> Spec:
@@ -149,7 +158,8 @@ def config_name(
 
     ``scalars`` are those that differ from the usual ones.
     """
-    sizes = (f"{name}={value}" for name, value in (*dims.items(), *(scalars or {}).items()))
+    sizes = [f"{name}={value}" for name, value in dims.items()]
+    sizes += [f"{name}={shown(value)}" for name, value in (scalars or {}).items()]
     return " ".join((dtype, *sizes, *(f"{name}=none" for name in absent)))
 
 

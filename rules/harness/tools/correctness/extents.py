@@ -116,7 +116,9 @@ def _affordable(ground: Ground, judge: Judge, config: Config, name: str) -> Conf
     full, extent = config.dims[name], max(_FIRST, ground.space.dims[name][0])
     longest, whole = 0, True
     while extent < full:
-        shorter = _config(ground, config.dtype, {**config.dims, name: extent})
+        if (shorter := _shorter(ground, config, name, extent)) is None:
+            extent *= _GROWTH
+            continue
         enough = max(SECONDS * extent / full, _SLOW)
         took = _timed(judge, shorter, enough)
         if took <= SECONDS:
@@ -127,7 +129,13 @@ def _affordable(ground: Ground, judge: Judge, config: Config, name: str) -> Conf
         extent *= _GROWTH
     if whole or longest >= full:
         return config
-    return _config(ground, config.dtype, {**config.dims, name: longest}) if longest else None
+    return _shorter(ground, config, name, longest) if longest else None
+
+
+def _shorter(ground: Ground, config: Config, name: str, extent: int) -> Config | None:
+    """``config`` with a dim of about that extent; None if the space has no such config."""
+    dims = settled(ground, {**config.dims, name: extent})
+    return _config(ground, config.dtype, dims) if ground.space.contains(dims) else None
 
 
 def _timed(judge: Judge, config: Config, enough: float) -> float:

@@ -89,7 +89,7 @@ class _Gate:
         return samples.stage(self.judge, self._drawing(abi), abi)
 
     def _drawing(self, abi: str) -> list[Config]:
-        """For each dtype of the visible configs, the one with the most draws once reduced."""
+        """For each dtype of the space, the visible config with the most draws once reduced."""
         elements = self._reduced_elements() if abi else samples.ELEMENTS_ELSEWHERE
         found: dict[str, Config] = {}
         for config in self.spec.configs:
@@ -97,7 +97,8 @@ class _Gate:
             known = found.setdefault(config.dtype, small)
             if self._draws(small) > self._draws(known):
                 found[config.dtype] = small
-        return list(found.values())
+        first = max(found.values(), key=self._draws)
+        return [found.get(d) or _retyped(first, d) for d in self.spec.space.dtypes]
 
     def _draws(self, config: Config) -> int:
         """How many values a call draws, in the sampled output that has fewest."""

@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
+from base.spec import QUANTISED
 from base.tensors import torch_dtype
 from terms.dtypes import DTYPES
 from torch import Tensor
@@ -28,7 +29,7 @@ from torch import Tensor
 from truth.precision import slices
 from truth.tolerance import per_call, same_numbers
 
-ELEMENTWISE, EXACT, QUANTISED = "elementwise", "exact", "quantised"
+ELEMENTWISE, EXACT = "elementwise", "exact"
 SORTED, TOPK_INDICES, SAMPLED = "sorted", "topk_indices", "sampled"
 KINDS = (ELEMENTWISE, EXACT, QUANTISED, SORTED, TOPK_INDICES, SAMPLED)
 ARGUMENTS = {TOPK_INDICES: "x", SAMPLED: "seed"}
@@ -37,6 +38,7 @@ ROUNDED = 0.5 + 1 / 64
 """How far a quantised integer may be from the value that it is rounded from. Single precision moves
 a value of 8 bits by about a ten-thousandth of a step before it is rounded, and half precision by up
 to a 16th."""
+_SINGLE = 2.0**-22  # of a value, which rounding its operands and itself to singles moves
 _TEXT = re.compile(r"(\w+)(?:\(\s*(\w+)\s*\))?")
 
 
@@ -101,14 +103,15 @@ def steps(
     """For ``quantised``: how many steps of its dtype each element is off, and a step's size.
 
     Both are of dtype ``wide``. Where ``expected`` is not rounded yet, in singles or doubles for an
-    integer, ``ROUNDED`` takes the place of a step; no value has to become an integer if it is NaN.
+    integer, ``ROUNDED`` takes the place of a step, and more for values of so many bits that single
+    precision moves them as far; no value has to become an integer if it is NaN.
     """
     kind = torch_dtype(dtype)
     if expected.is_floating_point() and not kind.is_floating_point:
         limits = torch.iinfo(kind)
         exact = expected.to(wide).clamp(limits.min, limits.max)
-        off = torch.nan_to_num((got.to(wide) - exact).abs() / ROUNDED, nan=0.0)
-        return off, torch.full_like(off, ROUNDED)
+        allowed = torch.nan_to_num(ROUNDED + exact.abs() * _SINGLE, nan=ROUNDED)
+        return torch.nan_to_num((got.to(wide) - exact).abs() / allowed, nan=0.0), allowed
     exact = expected.to(torch_dtype(dtype)).to(wide)
     step = step_sizes(exact, dtype)
     given = got.to(wide)

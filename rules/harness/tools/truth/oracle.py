@@ -17,7 +17,6 @@ from terms.policy import DEFAULT, DISTRIBUTIONS
 from torch import Generator, Tensor
 
 from truth import distributions, plain_tensors
-from truth.comparison import QUANTISED
 from truth.precision import (
     Tensors,
     is_coarser,
@@ -71,8 +70,7 @@ class Oracle:
     @classmethod
     def of(cls, spec: Spec) -> Oracle:
         """The oracle of one judging."""
-        quantised = frozenset(name for name, how in spec.compare.items() if how == QUANTISED)
-        return cls(spec.reference, spec.signature, tf32=spec.tf32, quantised=quantised)
+        return cls(spec.reference, spec.signature, tf32=spec.tf32, quantised=spec.quantised)
 
     def coarse(self, config: Config) -> bool:
         """Whether programs may round inputs of a config to TF32."""

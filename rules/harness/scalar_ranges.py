@@ -49,7 +49,7 @@ def _bounds(name: str, text: Any, usual: Scalar, path: tuple[str, ...]) -> Bound
 
 
 def _visible(name: str, attrs: Mapping[str, Any], signature: Signature) -> list[Any]:
-    lists = [(("configs",), attrs["configs"])]
+    lists: list[tuple[tuple[str, ...], Any]] = [(("configs",), attrs["configs"])]
     lists += [(("platform_configs", p), listed) for p, listed in attrs["platform_configs"].items()]
     return [
         dict(config.scalars)[name]

@@ -248,12 +248,12 @@ def _read_space(value: Mapping[str, Any]) -> Space:
         if shapes.condition_names(text) - set(dims):
             raise SpecError(f"{text!r} is not a condition on the dims")
     scalars: dict[str, tuple[float, float]] = {}
-    for name, bounds in (value.get("scalars") or {}).items():
-        match bounds:
-            case [int(low) | float(low), int(high) | float(high)] if low < high:
-                scalars[str(name)] = (low, high)
+    for name, between in (value.get("scalars") or {}).items():
+        match between:
+            case [int() | float() as least, int() | float() as most] if least < most:
+                scalars[str(name)] = (least, most)
             case _:
-                raise SpecError(f"invalid bounds of scalar {name!r}: {bounds!r}")
+                raise SpecError(f"invalid bounds of scalar {name!r}: {between!r}")
     return Space(dims, dtypes, where, scalars)
 
 

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
-from base.spec import QUANTISED
+from base import spec
 from base.tensors import torch_dtype
 from terms.dtypes import DTYPES
 from torch import Tensor
@@ -29,7 +29,7 @@ from torch import Tensor
 from truth.precision import slices
 from truth.tolerance import per_call, same_numbers
 
-ELEMENTWISE, EXACT = "elementwise", "exact"
+ELEMENTWISE, EXACT, QUANTISED = "elementwise", "exact", spec.QUANTISED
 SORTED, TOPK_INDICES, SAMPLED = "sorted", "topk_indices", "sampled"
 KINDS = (ELEMENTWISE, EXACT, QUANTISED, SORTED, TOPK_INDICES, SAMPLED)
 ARGUMENTS = {TOPK_INDICES: "x", SAMPLED: "seed"}

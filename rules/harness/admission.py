@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kabuild.rule import Action, Context, Source
+from kabuild.rule import Action, Context, Name, Source
 
 from .configs import read_configs
 from .gates import SCRIPT_TIER, Judging, Runtime, Side, kernel_name
@@ -41,7 +41,8 @@ def declare_admission(
         "declared": declared_configs(ctx, signature),
         **({"script": True} if ctx.attrs.get("tier") == SCRIPT_TIER else {}),
     }
-    return judging.gate(gates.ADMISSION, requires=(), policy=policy)
+    names = (*judging.candidate.names, Name("task/reference.py", ctx.attrs["reference"]))
+    return judging.gate(gates.ADMISSION, requires=(), policy=policy, names=names)
 
 
 def declared_configs(ctx: Context, signature: Signature) -> list[dict[str, Any]]:

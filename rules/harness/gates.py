@@ -204,8 +204,8 @@ class Judging:
             requires=requires,
             preload=_preload(ctx),
             nestable=True,
-            names=self.candidate.names,
             **{
+                "names": self.candidate.names,
                 "platform": portable(ctx.platform),
                 "resources": judging_resources(ctx.platform),
                 **rest,

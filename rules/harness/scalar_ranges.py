@@ -17,7 +17,7 @@ def read_scalar_ranges(attrs: Mapping[str, Any], signature: Signature) -> dict[s
     """The bounds of each scalar that varies, both inclusive. Raises AttributeProblem."""
     usual = dict(signature.scalars)
     found: dict[str, Bounds] = {}
-    for name, text in attrs["scalar_ranges"].items():
+    for name, text in (attrs.get("scalar_ranges") or {}).items():
         path = ("scalar_ranges", name)
         if name not in usual:
             known = ", ".join(usual) or "none"
@@ -29,7 +29,7 @@ def read_scalar_ranges(attrs: Mapping[str, Any], signature: Signature) -> dict[s
         for value in _visible(name, attrs, signature):
             if not low <= value <= high:
                 what = f"'{name}' is {value} in a visible config, outside of {low} to {high}"
-                raise AttributeProblem(what, path)
+                raise AttributeProblem(what, path, f"usually it is {usual[name]}: include that")
     return found
 
 
@@ -44,7 +44,8 @@ def _bounds(name: str, text: Any, usual: Scalar, path: tuple[str, ...]) -> Bound
         what = f"{text!r} is not a range of scalar '{name}'{integers}"
         raise AttributeProblem(what, path, example) from None
     if not is_number(low) or not is_number(high) or low >= high:
-        raise AttributeProblem(f"'{name}' has no values from {low} to {high}", path, example)
+        hint = f'write {name} = "{high}..{low}"' if low > high else example
+        raise AttributeProblem(f"'{name}' has no values from {low} to {high}", path, hint)
     return low, high
 
 

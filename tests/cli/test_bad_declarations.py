@@ -86,9 +86,18 @@ from .conftest import REFERENCE, TASK
         ),
         (
             "flops ",
+            'scalars = { eps = 1e-5 }\nscalar_ranges = { eps = "1e-2..1e-8" }\nflops ',
+            13,
+            ("'eps' has no values from 0.01 to 1e-08", 'write eps = "1e-08..0.01"'),
+        ),
+        (
+            "flops ",
             'scalars = { eps = 1e-5 }\nscalar_ranges = { eps = "1e-4..1e-2" }\nflops ',
             13,
-            ("'eps' is 1e-05 in a visible config, outside of 0.0001 to 0.01",),
+            (
+                "'eps' is 1e-05 in a visible config, outside of 0.0001 to 0.01",
+                "usually it is 1e-05",
+            ),
         ),
         ("flops ", "perf = { sample = 3 }\nflops ", 12, ("'sample'", "did you mean 'samples'?")),
         ("flops ", 'compare = { y = "sort" }\nflops ', 12, ("'sort'", "did you mean 'sorted'?")),

@@ -217,34 +217,6 @@ def test_what_is_not_drawn_fails_with_two_values_too(tmp_path, draw):
     assert judge(tmp_path, "dropout", sampler("dropout", draw)).reason == "WRONG_RESULT"
 
 
-def test_the_config_with_the_most_draws_shows_a_small_bias(tmp_path):
-    """It is too small to show in any single call, or in many calls that draw two values each."""
-    one_row = {"name": "f32 rows=1 cols=2", "dims": {"rows": 1, "cols": 2}, "dtype": "f32"}
-    configs = [{**config, "scalars": {}} for config in (one_row, CONFIG)]
-
-    verdict = judge(tmp_path, "noise", sampler("noise", slightly_biased), configs=configs)
-
-    assert verdict.reason == "WRONG_RESULT"
-    assert "of the 65536 from element 0 on" in verdict.detail, verdict.detail
-
-
-def test_a_dtype_without_a_visible_config_is_sampled_too(tmp_path):
-    space = {"dims": {"rows": [1, 64], "cols": [1, 512]}, "dtypes": ["f32", "f16"]}
-    right, wrong = sampler("noise", numbers), sampler("noise", slightly_biased)
-
-    def wrong_in_half(y, **given):
-        (wrong if y.dtype == torch.float16 else right)(y=y, **given)
-
-    verdict = judge(tmp_path, "noise", wrong_in_half, right, space=space)
-
-    assert verdict.reason == "WRONG_RESULT"
-    assert "in f16 rows=16 cols=128" in verdict.detail, verdict.detail
-
-
-def slightly_biased(seed, shape):
-    return 0.96 * numbers(seed, shape)
-
-
 def test_a_value_that_cannot_be_drawn_is_named(tmp_path):
     def scales_wrongly(y, **given):
         sampler("dropout", numbers)(y=y, **given)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -101,7 +102,10 @@ def _varies_unreduced(subject: Subject, name: str, axis: int) -> bool:
 
 
 def input_ignored(subject: Subject) -> str:
-    """The input that can be redrawn without changing any output; updated inputs are outputs."""
+    """The input that can be redrawn without changing any output; updated inputs are outputs.
+
+    Or the scalar that can have any value of its range.
+    """
     for argument in subject.signature.kept:
         seen = [o for o in subject.observed if argument.name not in o.config.absent]
         spreads = [_redrawn(subject, observed, argument.name) for observed in seen]
@@ -110,7 +114,35 @@ def input_ignored(subject: Subject) -> str:
                 f"no output depends on input '{argument.name}': redrawn, it moves them by a "
                 f"standard deviation of at most {max(spreads):.2g} on the visible configs"
             )
+    return _scalar_ignored(subject)
+
+
+def _scalar_ignored(subject: Subject) -> str:
+    """The scalar with a range whose ends give the same results as its usual value."""
+    for name, bounds in subject.spec.space.scalars.items():
+        tried = ((seen, end) for seen in subject.observed for end in bounds)
+        if not any(_depends(subject, seen, name, end) for seen, end in tried):
+            return (
+                f"no output depends on scalar '{name}': with {bounds[0]} and {bounds[1]}, the ends "
+                f"of its range, they are the same on the visible configs"
+            )
     return ""
+
+
+def _depends(subject: Subject, seen: Observed, name: str, value: float) -> bool:
+    """Whether some result of the observed draws changes with the value of a scalar.
+
+    An oracle that fails with another value depends on it.
+    """
+    config = replace(seen.config, scalars={**seen.config.scalars, name: value})
+    for call in seen.calls:
+        try:
+            made = subject.expected(config, call.inputs)
+        except TaskFault:
+            return True
+        if not all(_equal(made[output], call.expected[output]) for output in made):
+            return True
+    return False
 
 
 def _by_output(subject: Subject) -> Iterator[tuple[str, list[Tensor]]]:

@@ -137,8 +137,8 @@ class _Admission:
         )
 
     def _oracle(self) -> Sequence[Check]:
-        subject = self._subject
-        sampled = set(self._judge.assessor.sampled)
+        subject, assessor = self._subject, self._judge.assessor
+        sampled = set(assessor.sampled)
         exact = Check("ORACLE_NOT_FLOAT64", lambda: exactness.not_float64(subject, sampled))
         return (
             Check("SEEDS_IGNORED", lambda: filters.seeds_ignored(subject)),
@@ -148,9 +148,7 @@ class _Admission:
             Check("AXIS_CONSTANT", lambda: filters.axis_constant(subject)),
             Check("INPUT_IGNORED", lambda: filters.input_ignored(subject)),
             *([] if self._policy.script else [exact]),
-            Check(
-                "ORACLE_REJECTED", lambda: wrong_outputs.truth_fails(subject, self._judge.assessor)
-            ),
+            Check("ORACLE_REJECTED", lambda: wrong_outputs.truth_fails(subject, assessor)),
         )
 
     def _visible(self) -> Sequence[Check]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 import torch
 from base import shapes
@@ -23,6 +24,7 @@ HALVED = ("f32", "f64")
 _WIDE = (torch.float32, torch.float64)
 TAIL = 100
 _FEWEST = 2
+_SEEDS = 64  # calls whose draws of a reference are tested together
 _HALF_LIMIT = 6e4
 _ANOTHER_REST = "99 % and an earlier call's rest"
 
@@ -52,6 +54,24 @@ def truth_fails(subject: Subject, assessor: Assessor) -> str:
             finding = assessor.assess(call, true(subject, call), {})
             if not finding.ok:
                 return f"{finding.detail}\n  in {call.config.name}"
+    return _draws_fail(subject, assessor)
+
+
+def _draws_fail(subject: Subject, assessor: Assessor) -> str:
+    """Why many draws of the oracle do not follow its own ``cdf``; empty if they do.
+
+    As the stage ``samples`` of correctness, with fewer calls that differ only in their seeds.
+    """
+    for observed in subject.observed if assessor.sampled else ():
+        first = observed.calls[0]
+        inputs = [subject.inputs(first.config, draw) for draw in range(_SEEDS)]
+        seeds = [{name: one[name] for name in assessor.sampled.values()} for one in inputs]
+        calls = [replace(first, inputs={**first.inputs, **seed}) for seed in seeds]
+        calls = [replace(c, expected=subject.expected(c.config, c.inputs)) for c in calls]
+        for name in assessor.sampled:
+            drawn = [(call, true(subject, call)[name]) for call in calls]
+            if said := assessor.samples.together(drawn, name):
+                return f"output '{name}' of the reference: {said}\n  in {first.config.name}"
     return ""
 
 

@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from base import shapes
+from base import scalar_ranges, shapes
 from base.program import CandidateFault, Config, MachineFault
 from base.sampler import Ground
+from base.seeds import Stream
 from base.spec import Spec, SpecError, config_name, read_policy
 from gpu import session
 from terms.correctness import CorrectnessPolicy
@@ -89,7 +90,11 @@ class _Gate:
         return samples.stage(self.judge, self._drawing(abi), abi)
 
     def _drawing(self, abi: str) -> list[Config]:
-        """For each dtype of the space, the visible config with the most draws once reduced."""
+        """For each dtype of the space, the visible config with the most draws once reduced.
+
+        Then the same with other scalars, if the task declares ranges: a temperature that is built
+        in shows in many draws alone.
+        """
         elements = self._reduced_elements() if abi else samples.ELEMENTS_ELSEWHERE
         found: dict[str, Config] = {}
         for config in self.spec.configs:
@@ -98,7 +103,15 @@ class _Gate:
             if self._draws(small) > self._draws(known):
                 found[config.dtype] = small
         first = max(found.values(), key=self._draws)
-        return [found.get(d) or _retyped(first, d) for d in self.spec.space.dtypes]
+        chosen = [found.get(d) or _retyped(first, d) for d in self.spec.space.dtypes]
+        return [*chosen, *map(self._rescaled, chosen if self.spec.space.scalars else ())]
+
+    def _rescaled(self, config: Config) -> Config:
+        """The config with scalars from their ranges, the same for all candidates of a task."""
+        stream = Stream("samples", self.spec.salt, self.ground.identity(), config.name)
+        scalars = scalar_ranges.drawn(self.spec.space.scalars, stream)
+        name = config_name(config.dtype, config.dims, config.absent, scalars)
+        return replace(config, name=name, scalars={**config.scalars, **scalars})
 
     def _draws(self, config: Config) -> int:
         """How many values a call draws, in the sampled output that has fewest."""

@@ -106,7 +106,8 @@ class Samples:
         return f"{said}, in {len(calls)} calls with different seeds" if said else ""
 
     def _single(self, config: Config, name: str, levels: Levels, got: Tensor) -> str:
-        impossible = torch.nonzero(levels.impossible(self._tolerance(config, name)))
+        values = 2.0 ** (8 * got.itemsize)
+        impossible = torch.nonzero(levels.impossible(self._tolerance(config, name), values))
         if len(impossible):
             first = tuple(int(i) for i in impossible[0])
             return (

@@ -59,12 +59,15 @@ class Levels:
         share = torch.rand(low.shape, generator=generator, dtype=torch.float64, device=low.device)
         return cls(low, high, (low + share * (high - low)).clamp(0.0, 1.0), absent)
 
-    def impossible(self, tolerance: float) -> Tensor:
-        """The values that cannot have been drawn, as a mask.
+    def impossible(self, tolerance: float, values: float = math.inf) -> Tensor:
+        """The values that cannot have been drawn, as a mask; ``values`` is how many there can be.
 
-        Arithmetic may produce values of zero probability, as often as ``tolerance`` allows.
+        All values that are less likely than ``REFUSED`` for each draw and value are so unlikely
+        together. Arithmetic may produce values of zero probability, as often as ``tolerance``
+        allows.
         """
-        void = ~(self.low < self.high) & ~self.absent
+        least = REFUSED / (max(self.low.numel(), 1) * values)
+        void = ~(self.high - self.low > least) & ~self.absent
         count, total = int(void.sum().item()), void.numel()
         excused = count and total * _surprise(count / total, tolerance) < -math.log(REFUSED)
         return self.absent if excused else self.absent | void

@@ -113,13 +113,26 @@ def test_such_a_task_is_admitted(tmp_path):
     assert verdict.outcome == "PASS", verdict.detail
 
 
+def test_a_reference_that_rounds_itself_is_told(tmp_path):
+    kernel = rounding(torch.round)
+    spec = spec_of(tmp_path, gate="admission")
+    (tmp_path / "reference.py").write_text(REFERENCE.replace("1.27 * x", "(1.27 * x).round()"))
+
+    verdict = admission.run(spec, Doubles({"candidate": kernel, "baseline": kernel}))
+
+    assert verdict.reason == "ORACLE_REJECTED"
+    assert "return what is to be rounded to them" in verdict.detail
+
+
 @pytest.mark.parametrize("compare", ["elementwise", "exact"])
 def test_fractions_for_an_integer_are_the_task_s_fault_elsewhere(tmp_path, compare):
     kernel = rounding(torch.round)
 
     launcher = Doubles({"candidate": kernel, "baseline": kernel})
 
-    with pytest.raises(TaskFault, match="declared int8: return integers"):
+    with pytest.raises(
+        TaskFault, match="declared int8: return integers, or compare 'y' as quantised"
+    ):
         correctness.run(spec_of(tmp_path, compare), launcher)
 
 

@@ -49,12 +49,27 @@ def too_tolerant(subject: Subject, assessor: Assessor, slacks: Mapping[str, list
 
 def truth_fails(subject: Subject, assessor: Assessor) -> str:
     """Why the oracle's own outputs, rounded to their dtypes, fail; empty if they pass."""
+    for name in sorted(subject.spec.quantised):
+        if _is_rounded(subject, name):
+            return (
+                f"output '{name}' is quantised, and reference() returned it in whole numbers of a "
+                f"floating-point dtype: return what is to be rounded to them"
+            )
     for observed in subject.observed:
         for call in observed.calls:
             finding = assessor.assess(call, true(subject, call), {})
             if not finding.ok:
                 return f"{finding.detail}\n  in {call.config.name}"
     return _draws_fail(subject, assessor)
+
+
+def _is_rounded(subject: Subject, output: str) -> bool:
+    """Whether an integer output is returned as whole numbers of a floating-point dtype."""
+    calls = [call for observed in subject.observed for call in observed.calls]
+    found = [call.expected[output] for call in calls]
+    return not _typed(subject, calls[0], output, found[0]).is_floating_point() and all(
+        one.is_floating_point() and bool((one == one.round()).all()) for one in found
+    )
 
 
 def _draws_fail(subject: Subject, assessor: Assessor) -> str:

@@ -32,7 +32,7 @@ from truth.task_code import TaskCode, TaskFault
 __all__ = ["Moved", "Oracle", "TaskFault", "Tensors", "size"]
 
 _PERTURBATIONS = 8  # the larger of only two movements is often half of the maximum
-_KINDS = {True: "floating-point numbers", False: "integers"}
+_KINDS = {True: "floating-point numbers", False: "integers, or compare '{}' as quantised"}
 _ROUNDED = 8  # computations in single precision
 
 
@@ -171,7 +171,8 @@ class Oracle:
             found = tensors[argument.name]
             of_kind = found.is_floating_point() == wanted.is_floating_point
             if found.is_complex() or not (of_kind or argument.name in self._quantised):
-                self._refuse_dtype(argument, found, wanted, _KINDS[wanted.is_floating_point])
+                better = _KINDS[wanted.is_floating_point].format(argument.name)
+                self._refuse_dtype(argument, found, wanted, better)
             if is_coarser(found.dtype, wanted):
                 self._refuse_dtype(argument, found, wanted, "what doubles give")
         return upcast(tensors)
@@ -293,7 +294,8 @@ class Oracle:
         for name, tensor in outputs.items():
             value = made.get(name) if isinstance(made, dict) else None
             if not isinstance(value, Tensor) or value.shape != tensor.shape:
-                what = f"cdf() returned no tensor '{name}' of {size(tensor.shape)}"
+                found_here = size(value.shape) if isinstance(value, Tensor) else "none"
+                what = f"cdf() returned no tensor '{name}' of {size(tensor.shape)}: {found_here}"
                 self._code.refuse(self._cdf, what)
             found[name] = value.double().to(tensor.device)
         return found

@@ -74,7 +74,7 @@ test-all: setup
 settle: setup
 	@mkdir -p out/tests; $(VENV)/bin/python -m tests.testkit.settled | xargs -r -P $(JOBS) -L 1 sh -c ' \
 	  log=out/tests/settle-$$0.log; \
-	  KABUILD_TEST_ACCEPT=1 $(VENV)/bin/python -m pytest -q "$$@" > $$log 2>&1 < /dev/null || { cat $$log; failed=1; }; \
+	  KABUILD_TEST_ACCEPT=1 $(VENV)/bin/python -m pytest "$$@" > $$log 2>&1 < /dev/null || { cat $$log; failed=1; }; \
 	  echo "$$0: $$(tail -n 1 $$log)"; exit $${failed:-0}'
 
 .PHONY: tests-timed-cheats $(PARTS)

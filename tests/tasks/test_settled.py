@@ -47,6 +47,8 @@ def test_other_files_pages_and_bytecode_do_not_matter(tree: Path) -> None:
     (tree / "rules/README.md").write_text("new")
     (tree / "rules/__pycache__").mkdir()
     (tree / "rules/__pycache__/rule.pyc").write_text("compiled")
+    (tree / "rules/deep/.ruff_cache/0.17").mkdir(parents=True)
+    (tree / "rules/deep/.ruff_cache/0.17/1234").write_text("of one machine")
 
     assert digest(PART, tree) == before
 

@@ -22,7 +22,7 @@ from tests.testkit.kept import REPOSITORY
 
 SHARE = 5
 RECORDS = REPOSITORY / "tests/golden/settled"
-_NOT_READ = frozenset({"__pycache__", ".pytest_cache"})
+_NOT_READ = frozenset({"__pycache__", ".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,9 @@ class Task:
         """Say what is wrong with `outputs`, or return None."""
         expected = self.expected(inputs, dims)
         if hasattr(self.reference, "check"):
-            verdict: str | None = self.reference.check({**inputs, **dims}, outputs, expected)
+            verdict: str | None = self.reference.check(
+                {**inputs, **self.scalars}, outputs, expected
+            )
             return verdict
         for name, exact in expected.items():
             got = outputs[name].double()

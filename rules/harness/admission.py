@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kabuild.rule import Action, Context, Name, Source
 
-from .configs import read_configs
+from .configs import all_configs
 from .gates import SCRIPT_TIER, Judging, Runtime, Side, kernel_name
 from .policy import gate_policy
-from .signature import Signature, read_signature
+from .signature import read_signature
 from .terms import gates
 
 COMPARISON = ("tolerance", "baseline_factor", "call_seconds", "deterministic")
@@ -38,17 +36,8 @@ def declare_admission(
         "samples": ctx.options.samples,
         "expert": expert is not None,
         "brief": ctx.attrs["brief"],
-        "declared": declared_configs(ctx, signature),
+        "declared": [config.to_json() for config in all_configs(ctx.attrs, signature)],
         **({"script": True} if ctx.attrs.get("tier") == SCRIPT_TIER else {}),
     }
     names = (*judging.candidate.names, Name("task/reference.py", ctx.attrs["reference"]))
     return judging.gate(gates.ADMISSION, requires=(), policy=policy, names=names)
-
-
-def declared_configs(ctx: Context, signature: Signature) -> list[dict[str, Any]]:
-    """The configs declared for all platforms."""
-    attrs = ctx.attrs
-    configs = list(read_configs(attrs["configs"], ("configs",), attrs, signature))
-    for platform, declared in sorted(attrs["platform_configs"].items()):
-        configs += read_configs(declared, ("platform_configs", platform), attrs, signature)
-    return [config.to_json() for config in configs]

@@ -61,6 +61,14 @@ def visible_configs(
     return read_configs(declared, path, attrs, signature)
 
 
+def all_configs(attrs: Mapping[str, Any], signature: Signature) -> tuple[Config, ...]:
+    """The configs declared for all platforms. Raises AttributeProblem."""
+    found = list(read_configs(attrs["configs"], ("configs",), attrs, signature))
+    for platform, declared in sorted(attrs["platform_configs"].items()):
+        found += read_configs(declared, ("platform_configs", platform), attrs, signature)
+    return tuple(found)
+
+
 def read_configs(
     declared: Any, path: tuple[str, ...], attrs: Mapping[str, Any], signature: Signature
 ) -> tuple[Config, ...]:

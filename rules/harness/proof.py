@@ -5,7 +5,7 @@ from __future__ import annotations
 from kabuild.rule import Action, Artifact, Context, Gate, Source, When
 
 from . import judge_files
-from .admission import declared_configs
+from .configs import all_configs
 from .gates import Judging, Runtime, Side
 from .policy import gate_policy
 from .signature import read_signature
@@ -26,7 +26,7 @@ def declare_proof(ctx: Context, baseline: Side, runtime: Runtime) -> Action | No
     correctness = gate_policy(ctx.attrs, gates.CORRECTNESS, ctx.platform_spec)
     policy = {
         **{name: correctness[name] for name in _COMPARISON if name in correctness},
-        "declared": declared_configs(ctx, signature),
+        "declared": [config.to_json() for config in all_configs(ctx.attrs, signature)],
     }
     inputs: dict[str, Artifact] = {f"task/original/{file.path}": file for file in files}
     judging = Judging(ctx, signature, baseline, baseline, runtime)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kabuild.rule import AttributeProblem
 
-from .configs import read_configs
+from .configs import Config
 from .signature import Scalar, Signature, is_number
 
 Bounds = tuple[int, int] | tuple[float, float]
@@ -25,12 +25,22 @@ def read_scalar_ranges(attrs: Mapping[str, Any], signature: Signature) -> dict[s
         if not is_number(usual[name]):
             what = f"scalar '{name}' is no number: it has no range"
             raise AttributeProblem(what, path, "give it other values in 'configs'")
-        low, high = found[name] = _bounds(name, text, usual[name], path)
-        for value in _visible(name, attrs, signature):
+        found[name] = _bounds(name, text, usual[name], path)
+    return found
+
+
+def check_scalar_ranges(
+    attrs: Mapping[str, Any], signature: Signature, configs: Iterable[Config]
+) -> None:
+    """Refuse a range that lacks the value of a visible config. Raises AttributeProblem."""
+    usual = dict(signature.scalars)
+    for name, (low, high) in read_scalar_ranges(attrs, signature).items():
+        for config in configs:
+            value: Any = dict(config.scalars)[name]
             if not low <= value <= high:
                 what = f"'{name}' is {value} in a visible config, outside of {low} to {high}"
-                raise AttributeProblem(what, path, f"usually it is {usual[name]}: include that")
-    return found
+                hint = f"usually it is {usual[name]}: include that"
+                raise AttributeProblem(what, ("scalar_ranges", name), hint)
 
 
 def _bounds(name: str, text: Any, usual: Scalar, path: tuple[str, ...]) -> Bounds:
@@ -47,13 +57,3 @@ def _bounds(name: str, text: Any, usual: Scalar, path: tuple[str, ...]) -> Bound
         hint = f'write {name} = "{high}..{low}"' if low > high else example
         raise AttributeProblem(f"'{name}' has no values from {low} to {high}", path, hint)
     return low, high
-
-
-def _visible(name: str, attrs: Mapping[str, Any], signature: Signature) -> list[Any]:
-    lists: list[tuple[tuple[str, ...], Any]] = [(("configs",), attrs["configs"])]
-    lists += [(("platform_configs", p), listed) for p, listed in attrs["platform_configs"].items()]
-    return [
-        dict(config.scalars)[name]
-        for path, listed in lists
-        for config in read_configs(listed, path, attrs, signature)
-    ]

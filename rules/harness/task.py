@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kabuild.rule import AttributeProblem, Context, attr
 
 from .comparison import check_compare
-from .configs import check_dtypes, read_configs, visible_configs
+from .configs import Config, all_configs, check_dtypes, visible_configs
 from .expressions import check_condition, check_expression, read_ranges, value_of
 from .names import check_name
 from .originals import ORIGINAL_ATTRS
 from .policy import check_policies
-from .scalar_ranges import read_scalar_ranges
+from .scalar_ranges import check_scalar_ranges, read_scalar_ranges
 from .signature import Signature, read_signature
 from .terms import gates
 
@@ -78,13 +78,11 @@ def check_task(attrs: Mapping[str, Any]) -> None:
     signature = read_signature(attrs)
     for index, condition in enumerate(attrs["where"]):
         check_condition(condition, signature.dims, ("where", index))
-    read_configs(attrs["configs"], ("configs",), attrs, signature)
-    for platform, declared in attrs["platform_configs"].items():
-        read_configs(declared, ("platform_configs", platform), attrs, signature)
-    read_scalar_ranges(attrs, signature)
+    configs = all_configs(attrs, signature)
+    check_scalar_ranges(attrs, signature, configs)
     check_name(attrs["entry"], "entry: must be a function's name", ("entry",))
     check_expression(attrs["flops"], signature.dims, ("flops",))
-    _check_flops(attrs, signature)
+    _check_flops(attrs, configs)
     check_compare(attrs["compare"], signature)
     check_policies(attrs)
     _check_limits(attrs["limits"])
@@ -120,19 +118,12 @@ def _check_texts(attrs: Mapping[str, Any]) -> None:
                 )
 
 
-def _check_flops(attrs: Mapping[str, Any], signature: Signature) -> None:
+def _check_flops(attrs: Mapping[str, Any], configs: Iterable[Config]) -> None:
     """Refuse a count that is invalid in a visible config or in a corner of the shape space."""
-    lists = [("configs", attrs["configs"])]
-    lists += [("platform_configs", declared) for declared in attrs["platform_configs"].values()]
-    points = [
-        dict(config.dims)
-        for name, declared in lists
-        for config in read_configs(declared, (name,), attrs, signature)
-    ]
-    visible = [*points]
+    visible = [dict(config.dims) for config in configs]
     ranges = read_ranges(attrs["dims"])
-    points += [{name: bounds[end] for name, bounds in ranges.items()} for end in (0, 1)]
-    for dims in points:
+    corners = [{name: bounds[end] for name, bounds in ranges.items()} for end in (0, 1)]
+    for dims in (*visible, *corners):
         where = ", ".join(f"{name}={value}" for name, value in dims.items())
         try:
             value = value_of(attrs["flops"], dims)

@@ -145,21 +145,17 @@ class Samples:
             typical = asked.expected[name].double().abs().nanmedian()
             step = comparison.step_sizes(values, dtype)
             step = step.maximum(typical * torch.finfo(torch_dtype(dtype)).eps)
-            below_and_above = (values - step, values + step)
+            points = [values - step, values, values + step]
         else:
-            values = got.long()
-            below_and_above = (values - 1, values)
+            points = [got.long() - 1, got.long()]
         try:
-            at = self._cdf(asked, name, values)
-            low, high = (
-                at if values is value else self._cdf(asked, name, value)
-                for value in below_and_above
-            )
+            levels = [self._cdf(asked, name, point) for point in points]
         except TaskFault as fault:
             own = asked.expected[name]
             self._cdf(asked, name, own.double() if own.is_floating_point() else own.long())
             return f"the draws cannot be checked: {fault}"
-        return Levels.of(low, high, _bytes(got) + self._seed(asked, name), at.isnan())
+        missing = levels[1].isnan()
+        return Levels.of(levels[0], levels[-1], _bytes(got) + self._seed(asked, name), missing)
 
     def _cdf(self, asked: Asked, name: str, values: Tensor) -> Tensor:
         return self._oracle.cdf(asked.config, asked.inputs, {name: values})[name]

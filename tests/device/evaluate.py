@@ -233,7 +233,10 @@ class Evaluation:
         for entry in cold.json["targets"]:
             label = entry["task"].partition(":")[0]
             row = rows.setdefault(label, {"gates": {}})
-            row["gates"][entry["gate"]] = _gate(entry)
+            gate = row["gates"][entry["gate"]] = _gate(entry)
+            if entry["verdict"] == "FAIL":
+                target = f"{label[2:]}:{label.rpartition('/')[2]}.{entry['gate']}"
+                gate["detail"] = workplace.read(target, "verdict.json").get("detail", "")
             row |= {key: entry[key] for key in ("speedup", "score") if entry[key] is not None}
         for label, row in rows.items():
             row.update(timing(workplace, label))

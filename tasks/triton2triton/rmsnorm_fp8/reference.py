@@ -31,5 +31,4 @@ def reference(x, residual, weight, eps, groups, **_):
     size = steps.abs().clamp_max(448)
     below = (torch.searchsorted(known, size, right=True) - 1).clamp_max(125)
     code = below + (size - known[below]) / (known[below + 1] - known[below])
-    code = code + 128 * ((steps < 0) & (code > 0.5))
-    return {"sum_new": h, "code": code, "scale": scale}
+    return {"sum_new": h, "code": code + 128 * (steps < 0), "scale": scale}

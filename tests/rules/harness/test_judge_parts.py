@@ -218,6 +218,14 @@ def test_flushed_denormals_are_right_where_hardware_flushes_them():
     assert over([0.0], [5e-5], "f16", BOUNDS["f16"]) > 1.0
 
 
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_what_a_sum_with_one_loses_is_no_error_where_nothing_is_larger(dtype):
+    slope = math.exp(-83.0)  # of a sigmoid, which doubles cannot tell from 1 there
+    assert over([slope], [0.0], dtype, BOUNDS[dtype]) <= 1.0
+    assert over([0.0], [slope], dtype, BOUNDS[dtype]) <= 1.0
+    assert over([0.0], [1e-29], dtype, BOUNDS[dtype]) > 1.0
+
+
 @pytest.mark.parametrize(
     ("error", "expected"), [(0.0, 1.0), (0.1, 1.0), (1.0, 4.0), (9.0, 16.0), (math.inf, 1.0)]
 )

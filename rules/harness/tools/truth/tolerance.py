@@ -23,6 +23,10 @@ from torch import Tensor
 from truth.plain_tensors import unseen
 from truth.precision import slices
 
+_VANISHING = 2.0**-100
+"""Where all gates of a cell are saturated, gradients are e^-83. A kernel with sigmoid(-x) has that;
+one with 1 - sigmoid(x) has 0, as the oracle's doubles may have, too."""
+
 
 @dataclass(frozen=True)
 class Worst:
@@ -183,11 +187,14 @@ def _counted(expected: Tensor, limit: float) -> tuple[Tensor, Tensor]:
 
 
 def _smallest(dtype: str) -> float:
-    """Twice the smallest number that the hardware keeps: half precision keeps denormals."""
+    """What counts as zero, in outputs that have nothing larger.
 
+    Twice the smallest number that the hardware keeps: half precision keeps denormals. In wider
+    ranges ``_VANISHING``.
+    """
     kind = torch_dtype(dtype)
     if not kind.is_floating_point:
         return 0.0
     limits = torch.finfo(kind)
     kept = limits.smallest_normal * limits.eps if dtype == "f16" else limits.smallest_normal
-    return 2.0 * kept
+    return max(2.0 * kept, _VANISHING)

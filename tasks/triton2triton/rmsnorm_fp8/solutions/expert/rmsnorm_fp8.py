@@ -32,7 +32,7 @@ def rmsnorm_fp8_kernel(
     fine = ((130 - exponent) << 23).to(tl.float32, bitcast=True)  # 2^(3 - exponent)
     eighths = tl.floor(size * fine + 0.5).to(tl.int32)
     bits = eighths + ((exponent + 6) << 3)
-    bits = tl.where((value < 0.0) & (bits > 0), bits + 128, bits)
+    bits = tl.where(value < 0.0, bits + 128, bits)
     tl.store(code + at, bits.to(tl.uint8), mask=inside)
 
 

@@ -255,6 +255,9 @@ void by_length(const T* h, const T* weight, const float* mean, const float* rstd
   if constexpr (kPack == 8) {  // no barriers, and no idle lanes for 768 columns
     if (packs <= 32 * 3) return start(gradients<T, kPack, 128, 32, 3, 3>, 128, 32, 3);
   }
+  if constexpr (kPack == 1) {  // rows that are not aligned: more threads request more at once
+    if (packs <= 128 * kMost) return start(gradients<T, kPack, 256, 256, kMost / 2, 4>, 256, 256, 4);
+  }
   if (packs <= 128 * kMost) {
     return start(gradients<T, kPack, 256, 128, kMost, kShort>, 256, 128, kShort);
   }

@@ -177,8 +177,10 @@ template <class T, int kPack> void by_length(const Tensors<T>& of) {
     launch<T, kPack, kUnit, 16, kBatch>(of);
   } else if (of.cols <= 8 * kWave) {
     launch<T, kPack, kUnit, kWave, kBatch>(of);
-  } else if (of.cols <= 16 * kWave) {
-    launch<T, kPack, 2 * kUnit, kWave, kWide ? kBatch : 1>(of);
+  } else if (kWide && of.cols <= 16 * kWave) {
+    launch<T, kPack, kWide ? 2 * kUnit : 1, kWave, kBatch>(of);
+  } else if (of.cols <= 2 * kBlock && !kWide) {  // a lane of a wave would wait for 16 elements
+    launch<T, kPack, kWide ? 1 : 2, kBlock, 1>(of);
   } else if (kWide && of.cols <= 32 * kWave) {
     launch<T, kPack, kWide ? 4 * kUnit : 1, kWave, 1>(of);
   } else if (of.cols <= 8 * kBlock) {

@@ -18,7 +18,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWave = 32;     // lanes that reduce by shuffles, also in waves of 64
 constexpr int kParts = 1024;  // blocks of the first pass: about as many as run at once
-constexpr int kItems = 2;     // packs of a thread of the second pass
+constexpr int kItems = 1;     // packs of a thread of the second pass
 constexpr int kFew = 2048;    // blocks of the second pass that add up the parts themselves
 
 __device__ float to_float(float v) { return v; }

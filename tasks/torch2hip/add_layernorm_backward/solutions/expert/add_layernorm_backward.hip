@@ -198,15 +198,16 @@ __global__ __launch_bounds__(kThreads, kBlocks) void gradients(
 }
 
 // A block adds up the sums of kWave columns of both results, which lie one behind the other; each
-// of its waves those of every kWave-th block.
+// of its waves those of every kWave-th block. In doubles: where rows far from zero take turns, all
+// that a wave adds up may have one sign, and only the last steps cancel.
 __global__ __launch_bounds__(kWave * kWave) void finish(const float* __restrict__ partial,
                                                         float* __restrict__ dweight,
                                                         float* __restrict__ dbias, int blocks,
                                                         int cols) {
-  __shared__ float sums[kWave][kWave + 1];
+  __shared__ double sums[kWave][kWave + 1];
   const int lane = threadIdx.x % kWave, wave = threadIdx.x / kWave;
   const int col = blockIdx.x * kWave + lane;
-  float sum = 0.0f;
+  double sum = 0.0;
   if (col < 2 * cols) {
 #pragma unroll 8
     for (int block = wave; block < blocks; block += kWave) {
@@ -221,7 +222,9 @@ __global__ __launch_bounds__(kWave * kWave) void finish(const float* __restrict_
     sum += __shfl_xor(sum, distance, kWave);
   }
   const int own = blockIdx.x * kWave + wave;
-  if (lane == 0 && own < 2 * cols) *(own < cols ? dweight + own : dbias + (own - cols)) = sum;
+  if (lane == 0 && own < 2 * cols) {
+    *(own < cols ? dweight + own : dbias + (own - cols)) = (float)sum;
+  }
 }
 
 template <class T, int kPack>

@@ -49,25 +49,60 @@ template <class T, int kPack> __device__ void write(T* to, const Pack<T, kPack>&
   reinterpret_cast<Pack<T, kPack>*>(to)->bits = pack.bits;
 }
 
-// The sum of the values of the kLanes lanes of a row. All threads of the block call this.
-template <int kLanes> __device__ float row_sum(float value, float* scratch) {
+__device__ float wave_sum(float value) {
 #pragma unroll
   for (int distance = kWave / 2; distance > 0; distance /= 2) {
     value += __shfl_xor(value, distance, kWave);
   }
-  if constexpr (kLanes > kWave) {
-    constexpr int kParts = kLanes / kWave;
-    const int part = threadIdx.x / kWave, lane = threadIdx.x % kWave;
-    __syncthreads();  // the last figure has been read
-    if (lane == 0) scratch[part] = value;
-    __syncthreads();
-    value = lane < kParts ? scratch[part / kParts * kParts + lane] : 0.0f;
+  return value;
+}
+
+struct Moments {
+  float mean, squares;  // the squares of what is left without the mean, added up
+};
+
+// The moments of a row of kLanes lanes, each with kItems packs, of which those from `end` on are
+// empty. A wave finds its own in two passes, and the block joins them behind one barrier.
+template <int kLanes, int kItems, int kPack>
+__device__ Moments row_moments(const float (&held)[kItems][kPack], int end, float2* scratch) {
+  const int lane = threadIdx.x % kWave, wave = threadIdx.x % kLanes / kWave;
+  const auto count_of = [&](int wave) {  // elements of a wave
+    int count = 0;
 #pragma unroll
-    for (int distance = kWave / 2; distance > 0; distance /= 2) {
-      value += __shfl_xor(value, distance, kWave);
+    for (int i = 0; i < kItems; ++i) {
+      const int left = end - (i * kLanes + wave * kWave) * kPack;
+      count += left < 0 ? 0 : left > kWave * kPack ? kWave * kPack : left;
+    }
+    return count;
+  };
+  const auto inside = [&](int i) { return (i * kLanes + (int)threadIdx.x % kLanes) * kPack < end; };
+  float total = 0.0f, squares = 0.0f;
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) total += inside(i) ? held[i][j] : 0.0f;
+  }
+  total = wave_sum(total);
+  const float own = total / fmaxf((float)count_of(wave), 1.0f);
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      const float off = inside(i) ? held[i][j] - own : 0.0f;
+      squares += off * off;
     }
   }
-  return value;
+  squares = wave_sum(squares);
+  if constexpr (kLanes == kWave) return {own, squares};
+  constexpr int kWaves = kLanes / kWave;
+  if (lane == 0) scratch[threadIdx.x / kWave] = {own, squares};
+  __syncthreads();
+  const int which = lane < kWaves ? lane : 0;
+  const float2 others = scratch[threadIdx.x / kLanes * kWaves + which];
+  const float count = lane < kWaves ? (float)count_of(which) : 0.0f;
+  const float mean = wave_sum(count * others.x) / fmaxf((float)end, 1.0f);
+  const float off = others.x - mean;
+  return {mean, wave_sum(lane < kWaves ? others.y + count * off * off : 0.0f)};
 }
 
 template <class T, int kPack, int kItems, int kLanes>
@@ -75,7 +110,7 @@ __global__ __launch_bounds__(kLanes < kBlock ? kBlock : kLanes) void modulate_ro
     const T* __restrict__ x, const T* __restrict__ branch, const T* __restrict__ gate,
     const T* __restrict__ shift, const T* __restrict__ scale, T* __restrict__ sum,
     T* __restrict__ y, float eps, int64_t rows, int64_t seq, int cols) {
-  __shared__ float scratch[kWave];
+  __shared__ float2 scratch[kWave];
   constexpr int kRows = kLanes < kBlock ? kBlock / kLanes : 1;
   const int64_t row = (int64_t)blockIdx.x * kRows + threadIdx.x / kLanes;
   const int end = row < rows ? cols : 0;  // threads beyond the last row go along to the barriers
@@ -85,7 +120,7 @@ __global__ __launch_bounds__(kLanes < kBlock ? kBlock : kLanes) void modulate_ro
 
   // As many packs as registers allow are requested before the first is looked at.
   constexpr int kAhead = kItems > 16 ? kItems / 4 : kItems * kPack > 16 ? 4 : kItems;
-  float held[kItems][kPack], total = 0.0f;
+  float held[kItems][kPack];
 #pragma unroll
   for (int from = 0; from < kItems; from += kAhead) {
     Pack<T, kPack> first[kAhead], second[kAhead];
@@ -106,24 +141,13 @@ __global__ __launch_bounds__(kLanes < kBlock ? kBlock : kLanes) void modulate_ro
         const float v =
             fmaf(to_float(gates.v[j]), to_float(second[i].v[j]), to_float(first[i].v[j]));
         held[from + i][j] = v;
-        total += v;
         result.v[j] = from_float<T>(v);
       }
       write<T, kPack>(sum + start + col, result);
     }
   }
-  const float mean = row_sum<kLanes>(total, scratch) / (float)cols;
-  float squares = 0.0f;
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) {
-    if (column(i) >= end) continue;
-#pragma unroll
-    for (int j = 0; j < kPack; ++j) {
-      held[i][j] -= mean;
-      squares += held[i][j] * held[i][j];
-    }
-  }
-  const float factor = 1.0f / sqrtf(row_sum<kLanes>(squares, scratch) / (float)cols + eps);
+  const auto [mean, squares] = row_moments<kLanes>(held, end, scratch);
+  const float factor = 1.0f / sqrtf(squares / (float)cols + eps);
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
     if (column(i) >= end) continue;
@@ -132,7 +156,7 @@ __global__ __launch_bounds__(kLanes < kBlock ? kBlock : kLanes) void modulate_ro
     Pack<T, kPack> result;
 #pragma unroll
     for (int j = 0; j < kPack; ++j) {
-      const float normal = held[i][j] * factor;
+      const float normal = (held[i][j] - mean) * factor;
       result.v[j] =
           from_float<T>(fmaf(normal, 1.0f + to_float(scales.v[j]), to_float(shifts.v[j])));
     }

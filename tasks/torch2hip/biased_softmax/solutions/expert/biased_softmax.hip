@@ -1,7 +1,7 @@
 // The softmax of attention's scores with a bias and a mask, that reads a row from memory once.
 //
-// A row stays in the registers of 16 or 32 threads, or of 256 where it is long, in packs of 16
-// bytes, or of one element where rows are not aligned. The same threads have the same row of
+// A row stays in the registers of 16 or 32 threads, or of 128 or 256 where it is long, in packs of
+// 16 bytes, or of one element where rows are not aligned. The same threads have the same row of
 // several sequences, with the same bias, which they read once for these; all is requested before
 // the first is used. Shuffles stay within 32 lanes: one source for waves of 32 and of 64.
 #include <hip/hip_bf16.h>
@@ -12,7 +12,9 @@
 namespace {
 
 constexpr int kWave = 32;    // lanes that reduce by shuffles, also in waves of 64
-constexpr int kBlock = 256;  // threads
+constexpr int kBlock = 256;  // threads of a block of several rows
+
+constexpr int threads(int lanes) { return lanes <= kWave ? kBlock : lanes; }
 
 __device__ float to_float(float v) { return v; }
 __device__ float to_float(__half v) { return __half2float(v); }
@@ -73,7 +75,6 @@ template <int kLanes, class Join> __device__ float joined(float value, float* sc
     value = join(value, __shfl_xor(value, distance, kWave));
   }
   if constexpr (kLanes > kWave) {
-    static_assert(kLanes == kBlock, "a row has a wave or a block");
     __syncthreads();  // the last figure has been read
     if (threadIdx.x % kWave == 0) scratch[threadIdx.x / kWave] = value;
     __syncthreads();
@@ -85,11 +86,11 @@ template <int kLanes, class Join> __device__ float joined(float value, float* sc
 }
 
 template <class T, int kPack, int kItems, int kLanes, int kBatch>
-__global__ __launch_bounds__(kBlock) void softmax_rows(
+__global__ __launch_bounds__(threads(kLanes)) void softmax_rows(
     const T* __restrict__ x, const T* __restrict__ bias, const uint8_t* __restrict__ mask,
     T* __restrict__ y, float scale, int64_t batch, int64_t planes, int64_t all, int cols) {
   __shared__ float scratch[kBlock / kWave];
-  constexpr int kRows = kBlock / kLanes;
+  constexpr int kRows = threads(kLanes) / kLanes;
   constexpr float kLog2e = 1.4426950408889634f;
   // A row of all heads' rows, and the first of the sequences; `planes` rows are before the next.
   const int64_t row = (int64_t)blockIdx.x * kRows + threadIdx.x / kLanes;
@@ -160,10 +161,10 @@ template <class T> struct Tensors {
 
 template <class T, int kPack, int kItems, int kLanes, int kBatch>
 void launch(const Tensors<T>& of) {
-  constexpr int kRows = kBlock / kLanes;
+  constexpr int kRows = threads(kLanes) / kLanes;
   const int64_t all = (of.batch + kBatch - 1) / kBatch * of.planes;
   const dim3 grid((unsigned)((all + kRows - 1) / kRows));
-  softmax_rows<T, kPack, kItems, kLanes, kBatch><<<grid, dim3(kBlock), 0, of.stream>>>(
+  softmax_rows<T, kPack, kItems, kLanes, kBatch><<<grid, dim3(threads(kLanes)), 0, of.stream>>>(
       of.x, of.bias, of.mask, of.y, of.scale, of.batch, of.planes, all, (int)of.cols);
 }
 
@@ -179,8 +180,8 @@ template <class T, int kPack> void by_length(const Tensors<T>& of) {
     launch<T, kPack, kUnit, kWave, kBatch>(of);
   } else if (kWide && of.cols <= 16 * kWave) {
     launch<T, kPack, kWide ? 2 * kUnit : 1, kWave, kBatch>(of);
-  } else if (of.cols <= 2 * kBlock && !kWide) {  // a lane of a wave would wait for 16 elements
-    launch<T, kPack, kWide ? 1 : 2, kBlock, 1>(of);
+  } else if (of.cols <= 4 * 128 && !kWide) {  // a lane of a wave would wait for 16 elements
+    launch<T, kPack, kWide ? 1 : 4, 128, 1>(of);
   } else if (kWide && of.cols <= 32 * kWave) {
     launch<T, kPack, kWide ? 4 * kUnit : 1, kWave, 1>(of);
   } else if (of.cols <= 8 * kBlock) {

@@ -157,13 +157,15 @@ class Workplace:
         left = max(1.0, self.deadline - started)
         return finish(self.start(*arguments, env=env), started, min(timeout, left))
 
-    def program(self, *command: str, timeout: float = 600.0) -> Ran:
+    def program(
+        self, *command: str, timeout: float = 600.0, env: Mapping[str, str] = _NOTHING
+    ) -> Ran:
         """Run another program that finds the copy's kabuild, and wait for it."""
         started = time.monotonic()
         process = subprocess.Popen(
             command,
             cwd=self.root,
-            env=self.env,
+            env={**self.env, **env},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -171,13 +173,15 @@ class Workplace:
         left = max(1.0, self.deadline - started)
         return finish(process, started, min(timeout, left))
 
-    def script(self, name: str, tasks: Sequence[str]) -> tuple[Any, Ran]:
+    def script(
+        self, name: str, tasks: Sequence[str], env: Mapping[str, str] = _NOTHING
+    ) -> tuple[Any, Ran]:
         """What ``NAME PLATFORM OUT.json TASK...`` of this directory wrote, if only in part."""
         platform = PLATFORM.removeprefix("--platform=").partition(":")[0]
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "out.json"
             program = str(Path(__file__).with_name(name))
-            ran = self.program(sys.executable, program, platform, str(out), *tasks)
+            ran = self.program(sys.executable, program, platform, str(out), *tasks, env=env)
             found = json.loads(out.read_bytes()) if out.exists() else {}
         return found, ran
 

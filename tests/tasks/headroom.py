@@ -60,7 +60,7 @@ def headroom(task: Declared) -> Headroom | None:
     known = [
         Headroom(
             case["config"],
-            _roof_ns(case, matrices="matmul" in task.tags),
+            roof_ns(case["config"], case["bytes"], case["flops"], matrices="matmul" in task.tags),
             case["baseline_ns"],
             min(case["candidate_ns"], case["baseline_ns"]),
         )
@@ -69,10 +69,10 @@ def headroom(task: Declared) -> Headroom | None:
     return max(known, key=lambda one: one.roof_ns)
 
 
-def _roof_ns(case: Mapping[str, Any], *, matrices: bool) -> float:
-    dtype = case["config"].partition(" ")[0]
-    peak = _MATRICES.get(dtype, _VECTORS) if matrices else _VECTORS
-    return 1e9 * max(float(case["bytes"]) / _copied_a_second(), float(case["flops"]) / peak)
+def roof_ns(config: str, moved: float, flops: float, *, matrices: bool) -> float:
+    """The roof of a config, by its name, and the bytes and operations of a call."""
+    peak = _MATRICES.get(config.partition(" ")[0], _VECTORS) if matrices else _VECTORS
+    return 1e9 * max(moved / _copied_a_second(), flops / peak)
 
 
 @cache

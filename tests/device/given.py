@@ -1,0 +1,227 @@
+"""Times given kernels on the config of each task that takes longest at the roof, by a light clock.
+
+    python given.py PLATFORM OUT.json [TASK...]
+
+Kernels of HIP are what the compile gate has left below ``out/``. A reading is the mean of a few
+calls with inputs and outputs of their own, more than caches hold, behind work that lasts until all
+are launched; what is told is the median of the readings. By task: the config, nanoseconds of a
+call, the readings' spread, the bytes and operations of a call, and the largest error of its
+outputs in units of the tolerance; or why there are none.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "rules/harness/tools"), str(ROOT / "kabuild/sandbox")]
+
+import torch
+from base import shapes
+from base.program import Config
+from base.seeds import Seeds
+from base.spec import Spec
+from base.tensors import torch_dtype
+from perf.plausibility import traffic
+from perf.verification import Verifier
+from runners.config_memory import scalar
+from terms.perf import PerfPolicy
+from terms.policy import DEFAULT
+from truth.assessment import Call
+from truth.judge import Judge
+
+from tests.tasks.declared import all_tasks
+from tests.tasks.headroom import roof_ns
+from tests.testkit.perf_specs import NoRunners, specs_of
+
+CPU = "cpu"
+_READINGS, _MOST_CALLS = 7, 20
+_CACHED = 150 << 20
+"""Bytes that no cache of a GPU holds."""
+_MOST_SETS = 8
+_FILLER = 4096
+"""Rows of a product of float32 that takes a GPU about 2.5 ms, in which calls are launched."""
+_LAUNCHING = 2e-3
+
+Entry = Callable[[Sequence[Any], Sequence[Any]], None]
+"""Calls a kernel with inputs and outputs."""
+
+
+class Clock:
+    """Times calls by a device's events, or on ``cpu`` by the host's clock."""
+
+    def __init__(self, device: str) -> None:
+        self._on_device = device != CPU
+        rows = _FILLER if self._on_device else 1
+        self._filler, self._made = torch.randn(rows, rows), torch.empty(rows, rows)
+
+    def readings_ns(self, call: Callable[[int], None]) -> list[float]:
+        """Of one call each. ``call`` gets a number, which tells calls in a row apart."""
+        self._wait()
+        began = time.perf_counter()
+        call(0)
+        launched = time.perf_counter() - began
+        self._wait()
+        calls = max(1, min(_MOST_CALLS, int(_LAUNCHING / launched)))
+        return [self._reading_ns(call, calls) for _ in range(_READINGS)]
+
+    def _reading_ns(self, call: Callable[[int], None], calls: int) -> float:
+        if not self._on_device:
+            began = time.perf_counter()
+            for number in range(calls):
+                call(number)
+            return (time.perf_counter() - began) * 1e9 / calls
+        event: Any = torch.cuda.Event
+        first, last = (event(enable_timing=True) for _ in range(2))
+        torch.mm(self._filler, self._filler, out=self._made)
+        first.record()
+        for number in range(calls):
+            call(number)
+        last.record()
+        self._wait()
+        return float(first.elapsed_time(last)) * 1e6 / calls
+
+    def _wait(self) -> None:
+        if self._on_device:
+            torch.cuda.synchronize()
+
+
+def measure(platform: str, tasks: Sequence[str], device: str) -> Iterator[tuple[str, Any]]:
+    """Each task's label, and what was found."""
+    clock = Clock(device)
+    tags = {task.label: task.tags for task in all_tasks()}
+    for label, spec in specs_of(platform, tasks):
+        task = label.partition(":")[0]
+        matrices = "matmul" in tags[task]
+        try:
+            yield task, _measured(task, spec, clock, matrices=matrices)
+        except (RuntimeError, OSError, TypeError, ValueError, AttributeError) as error:
+            yield task, {"error": f"{type(error).__name__}: {error}".partition("\n")[0][:200]}
+
+
+def _measured(task: str, spec: Spec, clock: Clock, *, matrices: bool) -> dict[str, Any]:
+    judge = Judge.assemble(spec, NoRunners(), PerfPolicy())
+    config, moved, flops = _longest(spec, matrices=matrices)
+    generator = Seeds("", "", "given").generator("given", config.name, 1)
+    drawn = judge.oracle.inputs(config, generator)
+    call = Call(config, DEFAULT, drawn, judge.oracle.expected(config, drawn))
+    entry = _entry(task, spec, config)
+    count = min(_MOST_SETS, 1 + _CACHED // moved)
+    sets = [_tensors(spec, config, drawn) for _ in range(count)]
+    entry(*sets[0])
+    found = _results(spec, *sets[0])
+    (look,) = Verifier(judge).look([call], [found])
+    readings = sorted(clock.readings_ns(lambda number: entry(*sets[number % count])))
+    middle = statistics.median(readings)
+    return {
+        "config": config.name,
+        "given_ns": round(middle, 1),
+        "spread": round((readings[-2] - readings[1]) / middle, 4),
+        "bytes": moved,
+        "flops": flops,
+        "excess": {name: round(float(excess), 3) for name, excess in look.excess.items()},
+    }
+
+
+def _longest(spec: Spec, *, matrices: bool) -> tuple[Config, int, int]:
+    """The config that takes longest at the roof, with its bytes and operations."""
+    known = [
+        (config, traffic(spec.signature, config), int(shapes.evaluate(spec.flops, config.dims)))
+        for config in spec.configs
+    ]
+    return max(known, key=lambda one: roof_ns(one[0].name, *one[1:], matrices=matrices))
+
+
+def _tensors(spec: Spec, config: Config, drawn: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    inputs = [drawn[argument.name].clone() for argument in spec.signature.inputs]
+    outputs = [
+        torch.zeros(
+            shapes.shape(argument, config.dims),
+            dtype=torch_dtype(shapes.dtype_name(argument, config)),
+        )
+        for argument in spec.signature.outputs
+    ]
+    return inputs, outputs
+
+
+def _results(spec: Spec, inputs: Sequence[Any], outputs: Sequence[Any]) -> dict[str, Any]:
+    named = zip((*spec.signature.inputs, *spec.signature.outputs), (*inputs, *outputs), strict=True)
+    by_name = {argument.name: tensor for argument, tensor in named}
+    return {argument.name: by_name[argument.name] for argument in spec.signature.results}
+
+
+def _entry(task: str, spec: Spec, config: Config) -> Entry:
+    package, name = ROOT / task.removeprefix("//"), task.rpartition("/")[2]
+    scalars = dict(scalar(pair, config) for pair in spec.signature.scalars)
+    dims = {dim: config.dims[dim] for dim in spec.signature.dims}
+    if spec.candidate.abi == "python":
+        return _of_module(package / f"{name}.py", spec.candidate.entry, scalars | dims)
+    library = Path("out") / package.relative_to(ROOT) / f"{name}.compile/kernel.so"
+    return _of_library(library.absolute(), f"{spec.candidate.entry}_{config.dtype}", scalars, dims)
+
+
+def _of_module(path: Path, entry: str, named: Mapping[str, Any]) -> Entry:
+    spec = importlib.util.spec_from_file_location(f"given_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function = getattr(module, entry)
+
+    def call(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        function(*inputs, *outputs, **named)
+
+    return call
+
+
+def _of_library(
+    path: Path, symbol: str, scalars: Mapping[str, Any], dims: Mapping[str, int]
+) -> Entry:
+    library = ctypes.CDLL(str(path))
+    name = symbol if hasattr(library, symbol) else symbol.rpartition("_")[0]
+    function, sizes = getattr(library, name), [ctypes.c_int64(size) for size in dims.values()]
+    scratch = []
+    if hasattr(library, f"{name}_workspace"):
+        size_of = getattr(library, f"{name}_workspace")
+        size_of.restype = ctypes.c_size_t
+        scratch = [torch.empty(max(1, size_of(*sizes)), dtype=torch.uint8)]
+    values = [
+        ctypes.c_float(value) if isinstance(value, float) else ctypes.c_int64(value)
+        for value in scalars.values()
+    ]
+    on_device = torch.get_default_device().type != CPU
+    stream = torch.cuda.current_stream().cuda_stream if on_device else 0
+
+    def call(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        tensors = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (*inputs, *outputs)]
+        memory = [ctypes.c_void_p(tensor.data_ptr()) for tensor in scratch]
+        if error := function(*tensors, *values, *sizes, *memory, ctypes.c_void_p(stream)):
+            raise RuntimeError(f"it returned error {error}")
+
+    return call
+
+
+def main() -> int:
+    """Write what was found, after each task."""
+    platform, out, *tasks = sys.argv[1:]
+    device = CPU if platform == CPU else "cuda"
+    torch.set_default_device(device)
+    found = {}
+    for task, row in measure(platform, tasks or ["//tasks/..."], device):
+        found[task] = row
+        Path(out).write_text(json.dumps(found, indent=1))
+        if "error" in row and device != CPU:
+            torch.cuda.synchronize()  # raises where a kernel has broken the device for this process
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

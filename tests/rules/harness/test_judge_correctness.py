@@ -245,7 +245,7 @@ def test_a_fault_in_a_batch_is_traced_to_its_call(tmp_path):
     verdict = judge(tmp_path, faults_on_zeros)
 
     assert verdict.reason == "CRASH"
-    assert "(zeros)" in verdict.detail
+    assert "(zeros: all values zero)" in verdict.detail
 
 
 def test_a_timeout_is_not_tried_again(tmp_path):
@@ -331,7 +331,8 @@ def test_an_ill_conditioned_case_rejects_nobody(tmp_path, monkeypatch):
 
     for allowance in ("sensitivity", "rounding"):
         monkeypatch.setattr(Oracle, allowance, no_movement)
-    assert "(constant)" in judge(tmp_path, reciprocal_layernorm, layernorm, **task).detail
+    refused = judge(tmp_path, reciprocal_layernorm, layernorm, **task)
+    assert "(constant: all values equal)" in refused.detail
 
 
 def no_movement(self, config, inputs, expected):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from base.program import Batch, CandidateFault
 from truth.assessment import Call, Tensors, larger
 from truth.judge import Judge
-from truth.stage import name_of
+from truth.stage import described
 
 from perf.asides import Aside
 from perf.plan import Plan, Sample, SideName
@@ -91,5 +91,5 @@ def _require(
     finding = judge.given_the_baseline(call, outputs, slack)
     if finding.reason is not None:
         detail = finding.detail or finding.reason.value
-        where = name_of(call.config, call.distribution)
+        where = described(call.config, call.distribution)
         raise CandidateFault(finding.reason, f"{detail}\n  in {what} of {where}")

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from base.program import Batch, CandidateFault, Config, Gated
-from terms.policy import DEFAULT
 from truth.assessment import Call, Tensors, larger
 from truth.judge import Judge
+from truth.stage import described
 
 from perf.asides import Asides
 from perf.gate_samples import Doubtful, Odd, Taken
@@ -137,6 +137,5 @@ class Untimed:
         finding = self._judge.given_the_baseline(call, outputs, slack)
         if finding.reason is not None:
             detail = finding.detail or finding.reason.value
-            kind = "" if call.distribution == DEFAULT else f", {call.distribution}"
-            where = f"{call.config.name}{kind}"
+            where = described(call.config, call.distribution)
             raise CandidateFault(finding.reason, f"{detail}\n  in {what} of {where}")

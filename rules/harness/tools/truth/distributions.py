@@ -226,5 +226,23 @@ CHANGES: Mapping[str, Change] = {
     "ordered": _ordered,
     "sparse": _sparse,
 }
+MEANINGS: Mapping[str, str] = {
+    "scaled_up": f"values {_SCALE:g} times larger",
+    "scaled_down": f"values {_SCALE:g} times smaller",
+    "positive": "no value below zero",
+    "negative": "no value above zero",
+    "zeros": "all values zero",
+    "spikes": f"one value in a hundred {_SPIKE:g} times larger",
+    "constant": "all values equal",
+    "offset": "values far above zero, close together",
+    "denormal": "values below the smallest normal number",
+    "below": "values far below zero",
+    "opposed": "inputs in turn far below and far above zero",
+    "rows": "rows in turn far below and far above zero",
+    "ordered": "rows that rise and fall in turn",
+    "sparse": "half of the values zero",
+    "non_finite": "NaN and infinities among the values",
+}
+"""What people read of each change."""
 _FOR_LARGE: Mapping[Change, Change] = {_ordered: _ordered_in_steps}
 ON_REQUEST: Mapping[str, Change] = {"non_finite": _non_finite}

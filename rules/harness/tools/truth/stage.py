@@ -12,6 +12,7 @@ from terms.policy import DEFAULT
 from terms.reasons import Reason
 from terms.verdict import FAIL, PASS, REJECTED, SKIPPED
 
+from truth.distributions import MEANINGS
 from truth.finding import Finding, describe, severity
 from truth.judge import Case, Judge, Judged
 
@@ -92,9 +93,10 @@ def report(
     not_applicable: tuple[str, ...] = (),
 ) -> StageReport:
     """The report of a stage that ``case`` decides."""
-    described = describe(finding.worst)
-    shown = {"config": case.config.name, "distribution": case.distribution, **(described or {})}
-    worst = shown if described or not finding.ok else None
+    where = described(case.config, case.distribution)
+    measured = describe(finding.worst)
+    shown = {"config": case.config.name, "distribution": case.distribution, **(measured or {})}
+    worst = shown if measured or not finding.ok else None
     if finding.ok:
         return StageReport(stage, PASS, "", "", tried, not_applicable, worst)
     assert finding.reason is not None
@@ -102,7 +104,7 @@ def report(
         stage,
         REJECTED if finding.rejected else FAIL,
         finding.reason.value,
-        f"{finding.detail or finding.reason.value}\n  in {label(case)}",
+        f"{finding.detail or finding.reason.value}\n  in {where}",
         tried,
         not_applicable,
         worst,
@@ -117,3 +119,10 @@ def label(case: Case) -> str:
 def name_of(config: Config, distribution: str) -> str:
     """A config's name, with the distribution unless that is the default."""
     return config.name if distribution == DEFAULT else f"{config.name} ({distribution})"
+
+
+def described(config: Config, distribution: str) -> str:
+    """As ``name_of``, and what the distribution does to values."""
+    known = MEANINGS.get(distribution)
+    name = name_of(config, distribution)
+    return f"{name.removesuffix(')')}: {known})" if known else name

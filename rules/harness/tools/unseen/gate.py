@@ -17,7 +17,7 @@ from truth.finding import Finding, describe
 from truth.judge import Case, Judge, Judged
 from truth.oracle import TaskFault
 from truth.side import Launching
-from truth.stage import label
+from truth.stage import described
 
 QUADRANTS = {
     (True, True): "both_pass",
@@ -132,7 +132,8 @@ def conditional_correctness(quadrants: Mapping[str, int]) -> float | str | None:
 
 def _line(item: Tried) -> str:
     finding = item.judged.candidate
-    return f"{finding.detail or finding.reason}\n  in {label(item.judged.case)}"
+    case = item.judged.case
+    return f"{finding.detail or finding.reason}\n  in {described(case.config, case.distribution)}"
 
 
 def _found(finding: Finding) -> str:

@@ -236,7 +236,7 @@ class Evaluation:
             label = entry["task"].partition(":")[0]
             row = rows.setdefault(label, {"gates": {}})
             gate = row["gates"][entry["gate"]] = _gate(entry)
-            if entry["verdict"] == "FAIL":
+            if entry["verdict"] in {"FAIL", "REJECTED"}:
                 target = f"{label[2:]}:{label.rpartition('/')[2]}.{entry['gate']}"
                 gate["detail"] = workplace.read(target, "verdict.json").get("detail", "")
             row |= {key: entry[key] for key in ("speedup", "score") if entry[key] is not None}

@@ -3,10 +3,12 @@
     python given.py PLATFORM OUT.json [TASK...]
 
 Kernels of HIP are what the compile gate has left below ``out/``. A reading is the mean of a few
-calls with inputs and outputs of their own, more than caches hold, behind work that lasts until all
-are launched; what is told is the median of the readings. By task: the config, nanoseconds of a
-call, the readings' spread, the bytes and operations of a call, and the largest error of its
-outputs in units of the tolerance; or why there are none.
+calls in a row, each with other inputs and outputs, so that as a rule caches hold none of them,
+behind work that lasts until all are launched; what is told is the median of the readings. By task:
+the config, nanoseconds of a call, the readings' spread, the calls of a reading, whether the host
+could not launch them in time, the bytes and operations of a call, and the largest error of its
+outputs in units of the tolerance, which sampled outputs lack; or why there are none. A task that
+has only ``begun`` is the one that ended the process.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import json
+import math
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +39,12 @@ from perf.verification import Verifier
 from runners.config_memory import scalar
 from terms.perf import PerfPolicy
 from terms.policy import DEFAULT
+from triton.errors import TritonError
 from truth.assessment import Call
 from truth.judge import Judge
+from truth.oracle import TaskFault
 
+from kabuild.base.own_files import write_own
 from tests.tasks.declared import all_tasks
 from tests.tasks.headroom import roof_ns
 from tests.testkit.perf_specs import NoRunners, specs_of
@@ -46,13 +53,29 @@ CPU = "cpu"
 _READINGS, _MOST_CALLS = 7, 20
 _CACHED = 150 << 20
 """Bytes that no cache of a GPU holds."""
-_MOST_SETS = 8
+_MOST_SETS = 64
 _FILLER = 4096
 """Rows of a product of float32 that takes a GPU about 2.5 ms, in which calls are launched."""
 _LAUNCHING = 2e-3
+_LONG = 0.1
+"""Seconds of the calls of a reading: a single one may take longer."""
 
 Entry = Callable[[Sequence[Any], Sequence[Any]], None]
 """Calls a kernel with inputs and outputs."""
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Times of one call in ns, in ascending order.
+
+    Attributes:
+        calls: the calls of each reading.
+        host: whether the time of the host counts, as it launches more slowly than they may wait.
+    """
+
+    ns: Sequence[float]
+    calls: int
+    host: bool
 
 
 class Clock:
@@ -63,15 +86,17 @@ class Clock:
         rows = _FILLER if self._on_device else 1
         self._filler, self._made = torch.randn(rows, rows), torch.empty(rows, rows)
 
-    def readings_ns(self, call: Callable[[int], None]) -> list[float]:
-        """Of one call each. ``call`` gets a number, which tells calls in a row apart."""
+    def readings_ns(self, call: Callable[[int], None]) -> Readings:
+        """Time calls in a row, of which ``call`` gets the number."""
         self._wait()
         began = time.perf_counter()
         call(0)
         launched = time.perf_counter() - began
         self._wait()
-        calls = max(1, min(_MOST_CALLS, int(_LAUNCHING / launched)))
-        return [self._reading_ns(call, calls) for _ in range(_READINGS)]
+        took = time.perf_counter() - began
+        calls = max(1, min(_MOST_CALLS, int(_LAUNCHING / launched), int(_LONG / took)))
+        found = sorted(self._reading_ns(call, calls) for _ in range(_READINGS))
+        return Readings(found, calls, host=self._on_device and launched > _LAUNCHING)
 
     def _reading_ns(self, call: Callable[[int], None], calls: int) -> float:
         if not self._on_device:
@@ -94,16 +119,20 @@ class Clock:
             torch.cuda.synchronize()
 
 
+_FAULTS = (RuntimeError, OSError, TypeError, ValueError, AttributeError, TritonError, TaskFault)
+
+
 def measure(platform: str, tasks: Sequence[str], device: str) -> Iterator[tuple[str, Any]]:
-    """Each task's label, and what was found."""
+    """Each task's label twice: with that it has begun, and with what was found."""
     clock = Clock(device)
-    tags = {task.label: task.tags for task in all_tasks()}
+    declared = {task.label: task for task in all_tasks()}
     for label, spec in specs_of(platform, tasks):
         task = label.partition(":")[0]
-        matrices = "matmul" in tags[task]
+        matrices = declared[task].multiplies
+        yield task, {"begun": True}
         try:
             yield task, _measured(task, spec, clock, matrices=matrices)
-        except (RuntimeError, OSError, TypeError, ValueError, AttributeError) as error:
+        except _FAULTS as error:
             yield task, {"error": f"{type(error).__name__}: {error}".partition("\n")[0][:200]}
 
 
@@ -119,16 +148,23 @@ def _measured(task: str, spec: Spec, clock: Clock, *, matrices: bool) -> dict[st
     entry(*sets[0])
     found = _results(spec, *sets[0])
     (look,) = Verifier(judge).look([call], [found])
-    readings = sorted(clock.readings_ns(lambda number: entry(*sets[number % count])))
-    middle = statistics.median(readings)
+    readings = clock.readings_ns(lambda number: entry(*sets[number % count]))
+    middle = statistics.median(readings.ns)
     return {
         "config": config.name,
         "given_ns": round(middle, 1),
-        "spread": round((readings[-2] - readings[1]) / middle, 4),
+        "spread": round((readings.ns[-2] - readings.ns[1]) / middle, 4),
+        "calls": readings.calls,
+        "host": readings.host,
         "bytes": moved,
         "flops": flops,
-        "excess": {name: round(float(excess), 3) for name, excess in look.excess.items()},
+        "excess": {name: _told(excess) for name, excess in look.excess.items()},
+        "whole": look.whole,
     }
+
+
+def _told(excess: float) -> float | str:
+    return round(excess, 3) if math.isfinite(excess) else str(excess)
 
 
 def _longest(spec: Spec, *, matrices: bool) -> tuple[Config, int, int]:
@@ -217,9 +253,10 @@ def main() -> int:
     found = {}
     for task, row in measure(platform, tasks or ["//tasks/..."], device):
         found[task] = row
-        Path(out).write_text(json.dumps(found, indent=1))
-        if "error" in row and device != CPU:
+        write_own(Path(out), json.dumps(found, indent=1).encode())
+        if device != CPU and "begun" not in row:
             torch.cuda.synchronize()  # raises where a kernel has broken the device for this process
+            torch.cuda.empty_cache()
     return 0
 
 

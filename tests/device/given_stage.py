@@ -18,10 +18,9 @@ _LATE = 124
 def measure(workplace: Workplace, tasks: Sequence[str], devices: int) -> dict[str, Any]:
     """By task, what ``given.py`` has found; ``left`` are the tasks that it has not reached.
 
-    Without ``tasks``, all that ship.
+    ``tasks`` are labels, or patterns such as ``//tasks/hip2hip/...``; without any, all that ship.
     """
-    named = tasks or [task.label for task in all_tasks()]
-    chosen = [task for task in named if task.startswith(FAMILIES)]
+    chosen = [task for task in _expanded(tasks) if task.startswith(FAMILIES)]
     compiled = [task for task in chosen if task.startswith(FAMILIES[0])]
     if compiled:
         workplace.test(*compiled, "--agent=none", "--gates=compile")
@@ -37,17 +36,28 @@ def measure(workplace: Workplace, tasks: Sequence[str], devices: int) -> dict[st
     return {"tasks": dict(sorted(rows.items())), "left": [t for t in chosen if t not in rows]}
 
 
+def _expanded(tasks: Sequence[str]) -> list[str]:
+    """Labels without the target's name, in the order in which kabuild expands patterns."""
+    known = sorted(task.label for task in all_tasks())
+    if not tasks:
+        return known
+    named = {task.partition(":")[0] for task in tasks}
+    below = tuple(task.removesuffix("...") for task in named if task.endswith("/..."))
+    return [task for task in known if task in named or task.startswith(below)]
+
+
 def _share(workplace: Workplace, tasks: Sequence[str], device: int, rows: dict[str, Any]) -> None:
     """Time some tasks on one device, with a new process after one that a kernel has ended."""
     env: Mapping[str, str] = {"CUDA_VISIBLE_DEVICES": str(device)}
     left = list(tasks)
     while left:
         found, ran = workplace.script("given.py", left, env)
-        rows |= found
-        waiting = [task for task in left if task not in found]
-        if len(waiting) == len(left):  # the first one has ended it
-            if ran.code == _LATE:
-                return
-            said = (ran.err.strip().splitlines() or ["it said nothing"])[-1]
-            rows[waiting.pop(0)] = {"error": f"the process ended with {ran.code}: {said[:200]}"}
-        left = waiting
+        begun = [task for task, row in found.items() if "begun" in row]
+        rows |= {task: row for task, row in found.items() if task not in begun}
+        if ran.code == _LATE or not found:
+            return
+        said = (ran.err.strip().splitlines() or ["it said nothing"])[-1]
+        rows |= {
+            task: {"error": f"the process ended with {ran.code}: {said[:200]}"} for task in begun
+        }
+        left = [task for task in left if task not in rows]

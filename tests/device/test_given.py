@@ -55,7 +55,8 @@ class Machine:
         assert name == "given.py"
         self.devices.append(env["CUDA_VISIBLE_DEVICES"])
         found: dict[str, Any] = {}
-        for task in tasks:
+        for task in sorted(tasks):
+            found[task] = {"begun": True}
             if task in self.late:
                 return found, Ran(124, "", "", 9.0)
             if task in self.fatal:
@@ -68,24 +69,32 @@ def measured(machine: Machine, tasks: Sequence[str], devices: int) -> dict[str, 
     return given_stage.measure(cast("Workplace", machine), tasks, devices)
 
 
-def test_a_process_that_a_kernel_ends_is_followed_by_another() -> None:
-    tasks = [f"//tasks/triton2triton/t{number}" for number in range(5)]
-    machine = Machine(fatal=[tasks[0], tasks[3]])
+ARGMAX, RMSNORM = "//tasks/triton2triton/argmax", "//tasks/triton2triton/rmsnorm"
+SOFTMAX = "//tasks/hip2hip/softmax"
 
-    found = measured(machine, tasks, 1)
+
+def test_a_process_that_a_kernel_ends_is_followed_by_another() -> None:
+    found = measured(Machine(fatal=[SCAN, RMSNORM]), [SWIGLU, SOFTMAX, SCAN, RMSNORM, ARGMAX], 1)
 
     assert found["left"] == []
-    assert [task for task, row in found["tasks"].items() if "error" in row] == [tasks[0], tasks[3]]
-    assert found["tasks"][tasks[3]] == {"error": "the process ended with -6: illegal address"}
+    rows = found["tasks"]
+    assert [task for task, row in rows.items() if "error" in row] == [SCAN, RMSNORM]
+    assert rows[SCAN] == {"error": "the process ended with -6: illegal address"}
+    assert all(rows[task] == {"given_ns": 1.0} for task in (ARGMAX, SOFTMAX, SWIGLU))
 
 
 def test_what_there_was_no_time_for_is_left() -> None:
-    tasks = [f"//tasks/triton2triton/t{number}" for number in range(4)]
+    found = measured(Machine(fatal=[], late=[RMSNORM]), [ARGMAX, RMSNORM, SWIGLU], 1)
 
-    found = measured(Machine(fatal=[], late=[tasks[2]]), tasks, 1)
+    assert [*found["tasks"]] == [ARGMAX]
+    assert found["left"] == [RMSNORM, SWIGLU]
 
-    assert [*found["tasks"]] == tasks[:2]
-    assert found["left"] == tasks[2:]
+
+def test_tasks_can_be_named_as_for_kabuild() -> None:
+    found = measured(Machine(fatal=[]), [f"{SCAN}:scan", "//tasks/triton2triton/...", SWIGLU], 2)
+
+    assert len(found["tasks"]) == 111
+    assert found["left"] == []
 
 
 @pytest.mark.parametrize("devices", [1, 2, 3])

@@ -48,6 +48,11 @@ class Declared:
         return tuple(self.table["tags"])
 
     @property
+    def multiplies(self) -> bool:
+        """Whether its kernels multiply matrices, which devices have units for."""
+        return "matmul" in self.tags or "tl.dot(" in self.kernel.read_text()
+
+    @property
     def bounds(self) -> tuple[str, ...]:
         """The tags that say what bounds the task on a GPU."""
         return tuple(tag for tag in self.tags if tag in BOUNDS)

@@ -60,7 +60,7 @@ def headroom(task: Declared) -> Headroom | None:
     known = [
         Headroom(
             case["config"],
-            roof_ns(case["config"], case["bytes"], case["flops"], matrices="matmul" in task.tags),
+            roof_ns(case["config"], case["bytes"], case["flops"], matrices=task.multiplies),
             case["baseline_ns"],
             min(case["candidate_ns"], case["baseline_ns"]),
         )

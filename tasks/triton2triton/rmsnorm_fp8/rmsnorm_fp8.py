@@ -36,7 +36,8 @@ def groups_kernel(x, residual, weight, factor, code, scale, groups):
     fine = tl.exp2((3 - exponent).to(tl.float32))
     eighths = tl.floor(size * fine + 0.5).to(tl.int32)
     bits = eighths + ((exponent + 6) << 3)
-    bits = tl.where(value < 0.0, bits + 128, bits)
+    sign = (value.to(tl.int32, bitcast=True) >> 31) & 128  # zeros have one, too
+    bits = tl.where(step > 0.0, bits + sign, bits)
     tl.store(code + place, bits.to(tl.uint8))
 
 

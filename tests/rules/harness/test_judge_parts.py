@@ -224,6 +224,7 @@ def test_what_a_sum_with_one_loses_is_no_error_where_nothing_is_larger(dtype):
     assert over([slope], [0.0], dtype, BOUNDS[dtype]) <= 1.0
     assert over([0.0], [slope], dtype, BOUNDS[dtype]) <= 1.0
     assert over([0.0], [1e-29], dtype, BOUNDS[dtype]) > 1.0
+    assert over([0.0], [slope], "f64", BOUNDS["f64"]) > 1.0
 
 
 @pytest.mark.parametrize(

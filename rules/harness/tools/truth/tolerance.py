@@ -25,7 +25,7 @@ from truth.precision import slices
 
 _VANISHING = 2.0**-100
 """Where all gates of a cell are saturated, gradients are e^-83. A kernel with sigmoid(-x) has that;
-one with 1 - sigmoid(x) has 0, as the oracle's doubles may have, too."""
+one with 1 - sigmoid(x) has 0."""
 
 
 @dataclass(frozen=True)
@@ -189,12 +189,12 @@ def _counted(expected: Tensor, limit: float) -> tuple[Tensor, Tensor]:
 def _smallest(dtype: str) -> float:
     """What counts as zero, in outputs that have nothing larger.
 
-    Twice the smallest number that the hardware keeps: half precision keeps denormals. In wider
-    ranges ``_VANISHING``.
+    Twice the smallest number that the hardware keeps: half precision keeps denormals. For f32 and
+    bf16, whose numbers may come from steps in single precision, ``_VANISHING``.
     """
     kind = torch_dtype(dtype)
     if not kind.is_floating_point:
         return 0.0
     limits = torch.finfo(kind)
     kept = limits.smallest_normal * limits.eps if dtype == "f16" else limits.smallest_normal
-    return max(2.0 * kept, _VANISHING)
+    return max(2.0 * kept, 0.0 if dtype == "f64" else _VANISHING)

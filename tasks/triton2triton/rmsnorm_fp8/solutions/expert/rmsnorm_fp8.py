@@ -26,13 +26,16 @@ def rmsnorm_fp8_kernel(
     value = value * tl.rsqrt(squares / (groups * GROUP) + eps) * gain
     step = tl.max(tl.abs(value), axis=1) / 448.0
     tl.store(scale + row * groups + group, step, mask=group < groups)
-    inverse = tl.where(step > 0.0, 1.0 / step, 0.0)[:, None]
-    size = tl.minimum(tl.abs(value) * inverse, 448.0)
+    # The inverse of a step that is nearly zero would be infinite: it is made larger first.
+    lift = tl.where(step < 1e-30, 1.8446744073709552e19, 1.0)
+    inverse = tl.where(step > 0.0, 1.0 / (step * lift), 0.0)[:, None]
+    size = tl.minimum(tl.abs(value) * lift[:, None] * inverse, 448.0)
     exponent = tl.maximum((size.to(tl.int32, bitcast=True) >> 23) - 127, -6)
     fine = ((130 - exponent) << 23).to(tl.float32, bitcast=True)  # 2^(3 - exponent)
     eighths = tl.floor(size * fine + 0.5).to(tl.int32)
     bits = eighths + ((exponent + 6) << 3)
-    bits = tl.where(value < 0.0, bits + 128, bits)
+    sign = (value.to(tl.int32, bitcast=True) >> 31) & 128  # zeros have one, too
+    bits = tl.where((step > 0.0)[:, None], bits + sign, bits)
     tl.store(code + at, bits.to(tl.uint8), mask=inside)
 
 

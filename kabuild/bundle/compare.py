@@ -19,7 +19,7 @@ from kabuild.bundle.figures import (
     remeasured,
 )
 from kabuild.bundle.manifest import Record
-from kabuild.model.action import VERDICT_FILE
+from kabuild.model.action import AGENT_FACTS, VERDICT_FILE
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, OutputFile
 from kabuild.model.verdict import Verdict
@@ -29,6 +29,9 @@ Get = Callable[[Digest], bytes]
 PASS = Verdict.PASS.value
 _FIRST = ("verdict", "reason")
 """What is compared first."""
+_LOGS = (AGENT_FACTS, "transcript.jsonl", "calls.jsonl")
+_BY_TIME = ("configs", "not_applicable", "worst")
+"""What a stage of a gate says of cases that it chose by the time that they take."""
 
 
 class Word(Enum):
@@ -74,6 +77,8 @@ def compare(
     For a measurement: the verdict, the names of all outputs, and each config's figures (see
     ``bundle.figures``). For all other actions: every output, byte for byte. That an action measures
     is a claim of the bundle, so a gate that passed without a speedup is compared like the others.
+    Of an agent's session the report and the logs hold times, so only their names and the solution
+    are compared; of a gate that passed, which cases it chose by the time that they take.
     With an ``obstacle`` only verdicts are compared; other differences are reported. An action that
     is ``derived`` from other verdicts alone has the same numbers in spite of it.
     """
@@ -84,7 +89,7 @@ def compare(
         means, figures = mean_speedups(then, now), remeasured(then, now)
         agreed = "same verdict, intervals overlap" + (f": {means}" if means else "")
     else:
-        difference, agreed = _bytes(record, result, get), "byte for byte"
+        difference, agreed = _exact(record, result, get)
     word, said, remedies = _conclusion(
         record, result, obstacle, get, difference=difference, agreed=agreed, derived=derived
     )
@@ -156,10 +161,12 @@ def _verdict(file: OutputFile | None, get: Get) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _bytes(record: Record, result: ActionResult, get: Get, *, but: str | None = None) -> str:
+def _bytes(
+    record: Record, result: ActionResult, get: Get, but: Callable[[str], bool] | None = None
+) -> str:
     """The first output that differs, and where in it; empty if none does.
 
-    Files with the suffix ``but`` may have other content.
+    Files of whose paths ``but`` is true may have other content.
     """
     then = {file.path: file for file in record.files}
     now = {file.path: file for file in result.files}
@@ -170,11 +177,47 @@ def _bytes(record: Record, result: ActionResult, get: Get, *, but: str | None = 
             return f"{path} was made now, but not then"
         if then[path].executable != now[path].executable:
             return f"{path} is executable only {'then' if then[path].executable else 'now'}"
-        if then[path].digest != now[path].digest and (but is None or not path.endswith(but)):
+        if then[path].digest != now[path].digest and not (but and but(path)):
             if path in record.withheld:
                 return f"{path} differs; the bundle leaves out what it was"
             return f"{path}: {_first_difference(path, then[path].digest, now[path].digest, get)}"
     return ""
+
+
+def _exact(record: Record, result: ActionResult, get: Get) -> tuple[str, str]:
+    """The first difference that counts, empty if none does, and what is equal then."""
+    difference, agreed = _bytes(record, result, get), "byte for byte"
+    if difference and record.file(AGENT_FACTS) and result.file(AGENT_FACTS):
+        difference = _bytes(record, result, get, _LOGS.__contains__)
+        agreed = "the same solution; how the session went is not compared"
+    elif difference and not _bytes(record, result, get, VERDICT_FILE.__eq__):
+        then, now = (_verdict(item.file(VERDICT_FILE), get) for item in (record, result))
+        if chosen := _chosen_by_time(then, now):
+            difference, agreed = "", f"the same verdict; as there was time for: {chosen}"
+    return difference, agreed
+
+
+def _chosen_by_time(then: dict[str, Any], now: dict[str, Any]) -> str:
+    """What two verdicts tried that depends on time; empty if they differ in anything else."""
+    if then.get("verdict") != PASS:
+        return ""
+    try:
+        cases = [dict(case) for case in then["cases"]], [dict(case) for case in now["cases"]]
+    except (KeyError, TypeError, ValueError):
+        return ""
+    tried = []
+    for old, new in zip(*cases, strict=False):
+        if old.get("timely") is True and new.get("timely") is True and old != new:
+            tried += [f"{_short(old.get('configs'))} then, {_short(new.get('configs'))} now"]
+            for case in (old, new):
+                for key in _BY_TIME:
+                    case.pop(key, None)
+    same = {**then, "summary": "", "cases": cases[0]} == {**now, "summary": "", "cases": cases[1]}
+    return "; ".join(tried) if same else ""
+
+
+def _is_json(path: str) -> bool:
+    return path.endswith(".json")
 
 
 def _first_difference(path: str, then: Digest, now: Digest, get: Get) -> str:
@@ -219,6 +262,6 @@ def _measured(
     if another := _another_verdict(record, result, get):
         return another
     measures = not record.gate or now.get("verdict") != PASS or is_measured(now)
-    if other := _bytes(record, result, get, but=".json" if measures else None):
+    if other := _bytes(record, result, get, _is_json if measures else None):
         return other
     return disagreement(then, now, whole=bool(record.gate))

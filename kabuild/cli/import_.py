@@ -17,10 +17,12 @@ from kabuild.cli.prove import prove
 from kabuild.cli.session import builder
 from kabuild.imports.adapter import Adapter, find_adapter
 from kabuild.imports.capture import Captured, capture
-from kabuild.imports.checkout import Declared, declare_repository
+from kabuild.imports.checkout import Declared, commit_of, declare_repository
 from kabuild.imports.lock_text import differences
 from kabuild.loading import Loader, find_workspace, load_workspace
+from kabuild.loading.import_lock import LockedTask
 from kabuild.loading.repository import Repository
+from kabuild.loading.roots import WORKSPACE_FILE
 from kabuild.loading.workspace import Workspace
 from kabuild.model.label import Label, Pattern, repository_of
 
@@ -72,6 +74,8 @@ def command(options: ImportFlags) -> None:
             _repository(root, name)
         raise click.exceptions.Exit(prove(options.what, options.request()))
     elif options.check:
+        for text in options.what:
+            _tasks(root, text)
         stale = [name for name in _names(options.what) if not _is_current(root, name, options)]
         raise click.exceptions.Exit(int(ExitCode.TESTS_FAILED if stale else ExitCode.OK))
     else:
@@ -114,6 +118,9 @@ def _write(declared: Declared, adapter: Adapter, options: ImportFlags) -> None:
         atomic_write(lock, captured.text.encode())
     declared.write()
     _tell(repository, adapter, captured)
+    if declared.before:
+        was, now = declared.before[:12], repository.commit[:12]
+        click.echo(f"{WORKSPACE_FILE}: commit {was} is {now} now")
     click.echo(f"{repository.lock}: {'written' if changed else 'unchanged'}")
     for line in differences(before, captured.text) if before else ():
         click.echo(f"  {line}")
@@ -138,6 +145,12 @@ def _is_current(root: Path, name: str, options: ImportFlags) -> bool:
     adapter = find_adapter(root, repository.adapter)
     workspace = load_workspace(root)
     known = Loader(workspace).external.lock(name)  # raises for an invalid one
+    found, wanted = commit_of(repository.path), repository.commit
+    if found and wanted and found != wanted:
+        click.echo(f"{repository.lock}: stale\n  update it: kabuild import @{name}")
+        said = f"{repository.shown} is at commit {found[:12]}, {WORKSPACE_FILE} has {wanted[:12]}"
+        click.echo(f"  {in_line(said)}")
+        return False
     captured = _capture(workspace, repository, adapter, options)
     before = _text(root / repository.lock)
     if captured.text == before:
@@ -166,37 +179,50 @@ def _tell(repository: Repository, adapter: Adapter, captured: Captured) -> None:
     passed_on = "may" if terms.redistribute else "may not"
     click.echo(f"@{repository.name}: {captured.imported} of {total} tasks imported")
     click.echo(f"  licence: {in_line(terms.licence)}; bundles {passed_on} include its files")
+    if not _has_licence(repository.path):
+        said = f"that of {repository.adapter} as it is published; this checkout has no licence file"
+        click.echo(f"  {said}: look before you publish its files")
     if terms.note:
         click.echo(f"  {in_line(terms.note)}")
     for reason, count in sorted(captured.classes.items()):
         click.echo(f"  left out: {count} {reason}")
     if captured.changed:
         click.echo(
-            f"warning: {counted(len(captured.changed), 'file')} not as commit "
-            f"{captured.commit[:12]} has them: {in_line(abridged(captured.changed))}\n"
-            "  the lock is about these files as they are; others have to have the same",
+            f"warning: not as in commit {captured.commit[:12]}: "
+            f"{counted(len(captured.changed), 'file')}, {in_line(abridged(captured.changed))}\n"
+            "  the lock has them as they are now; commit them, for whoever uses it needs the same",
             err=True,
         )
     if captured.left_out:
         click.echo(f"  each with its reason: kabuild import --list @{repository.name}")
 
 
+def _has_licence(checkout: Path) -> bool:
+    return any(file for mark in ("LICEN[CS]E*", "COPYING*") for file in checkout.glob(mark))
+
+
 def _list(root: Path, text: str) -> None:
     """Print the tasks of ``@NAME``, or those that a pattern covers."""
     (name,) = _names((text,))
-    _repository(root, name)
-    wanted = Pattern.parse(text) if "//" in text else None
-    covered = 0
-    for task in Loader(load_workspace(root)).external.lock(name).tasks():
-        if wanted and not wanted.covers(Label.parse(f"@{name}//{task.name}")):
-            continue
-        covered += 1
+    for task in _tasks(root, text):
         absent = task.left_out
         said = f"{absent.reason}  {absent.why}" if absent else "imported"
         click.echo(f"@{name}//{task.name}  {said}")
-    if wanted and not covered:
+
+
+def _tasks(root: Path, text: str) -> list[LockedTask]:
+    """The tasks of ``@NAME``, or those that a pattern covers. Raises UsageError if it has none."""
+    (name,) = _names((text,))
+    _repository(root, name)
+    every = [*Loader(load_workspace(root)).external.lock(name).tasks()]
+    if "//" not in text:
+        return every
+    wanted = Pattern.parse(text)
+    covered = [task for task in every if wanted.covers(Label.parse(f"@{name}//{task.name}"))]
+    if not covered:
         hint = f"all of them: kabuild import --list @{name}"
         raise UsageError(Reason.UNKNOWN_PACKAGE, f"no task '{text}'", hint=hint)
+    return covered
 
 
 def _repository(root: Path, name: str) -> Repository:

@@ -42,7 +42,8 @@ def prove(names: Sequence[str], request: Request) -> int:
     tasks = _provable(loader, expand(loader, patterns))
     if not tasks.gates:
         what = f"no original check is known for {', '.join(names)}"
-        raise NoTestsError(Reason.NO_TESTS, what)
+        hint = "the adapter knows none, or the checkout lacks its file (docs/importing.md)"
+        raise NoTestsError(Reason.NO_TESTS, what, hint=hint)
     request = replace(
         request, patterns=tuple(map(str, tasks.gates)), pick=Pick.VALIDATE, keep_going=True
     )

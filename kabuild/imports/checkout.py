@@ -64,23 +64,29 @@ class Declared:
 
     Attributes:
         stanza: what WORKSPACE.toml lacks to declare it; "" if it does already.
+        before: the commit that WORKSPACE.toml has, if the checkout is at another one now.
     """
 
     workspace: Workspace
     repository: Repository
-    stanza: str
+    stanza: str = ""
+    before: str = ""
 
     def write(self) -> None:
-        """Add the stanza to WORKSPACE.toml, unless another import did meanwhile."""
+        """Change WORKSPACE.toml, unless another import did meanwhile."""
         root, name = self.workspace.root, self.repository.name
         if self.stanza and name not in load_workspace(root).repositories:
             atomic_write(root / WORKSPACE_FILE, _with(root, self.stanza).encode())
+        elif self.before:
+            text = _text(root).replace(self.before, self.repository.commit)
+            atomic_write(root / WORKSPACE_FILE, text.encode())
 
 
 def declare_repository(root: Path, name: str, adapter: str, checkout: Path) -> Declared:
     """The repository ``name`` of the workspace at ``root``; nothing is written yet.
 
-    Raises UsageError if there is no such directory, or the name is taken by another one.
+    It is at the commit that is checked out now. Raises UsageError if there is no such directory, or
+    the name is taken by another one.
     """
     check_repository(name)
     if not checkout.is_dir():
@@ -94,8 +100,16 @@ def declare_repository(root: Path, name: str, adapter: str, checkout: Path) -> D
         raise UsageError(
             Reason.BAD_FLAG,
             f"{known.position}: '@{name}' is already {known.adapter} at {known.shown}",
-            hint="choose another name: --name=NAME",
+            hint="choose another name: --name=NAME, or change 'path' if the checkout has moved",
         )
+    found, before = commit_of(checkout), known.commit
+    if found and before and found != before:
+        text = _text(root)
+        if text.count(before) == 1:  # else the import itself says what differs
+            workspace = parse_workspace(
+                root, parse_toml(text.replace(before, found), WORKSPACE_FILE)
+            )
+            return Declared(workspace, workspace.repositories[name], before=before)
     return Declared(workspace, known, stanza)
 
 
@@ -110,8 +124,12 @@ def _stanza(root: Path, name: str, adapter: str, checkout: Path) -> str:
 
 def _with(root: Path, stanza: str) -> str:
     """The text of WORKSPACE.toml with a stanza at its end."""
-    before = read_plain(root / WORKSPACE_FILE, _MOST_BYTES).decode()
+    before = _text(root)
     return before + ("" if before.endswith("\n") else "\n") + stanza
+
+
+def _text(root: Path) -> str:
+    return read_plain(root / WORKSPACE_FILE, _MOST_BYTES).decode()
 
 
 def check_commit(repository: Repository) -> str:
@@ -122,6 +140,7 @@ def check_commit(repository: Repository) -> str:
             Reason.INPUT_CHANGED,
             f"{repository.shown} is at commit {found[:12]}, expected {repository.commit[:12]}",
             position=repository.position,
-            hint=f"git -C {repository.shown} checkout {repository.commit[:12]}, or change 'commit'",
+            hint=f"to import the new one: kabuild import @{repository.name}\n"
+            f"to keep the old one: git -C {repository.shown} checkout {repository.commit[:12]}",
         )
     return found or repository.commit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -54,8 +55,8 @@ def test_files_that_the_commit_lacks_are_named(workspace: CliWorkspace) -> None:
     assert checked.code == 3
     assert f"{LOCK}: stale\n  update it: kabuild import @kb\n  1 task changed" in checked.out
     assert changed.code == 0, changed.err
-    assert "warning: 1 file not as commit " in changed.err
-    assert "has them: KernelBench/level1/1_Scaled.py\n" in changed.err
+    assert "warning: not as in commit " in changed.err
+    assert ": 1 file, KernelBench/level1/1_Scaled.py\n" in changed.err
     assert changed.out.endswith(f"{LOCK}: written\n  1 task changed: level1/1_Scaled\n")
     assert "warning" not in back.err
     assert "1 task changed: level1/1_Scaled" in back.out
@@ -106,3 +107,58 @@ def test_without_an_import_its_command_is_named(tmp_path: Path) -> None:
 
     assert ran.code == 2
     assert "no repository '@kb'\n  to add one: kabuild import ADAPTER PATH" in ran.err
+
+
+def git(bench: Path, *words: str) -> None:
+    author = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", "-C", str(bench), *author, *words], check=True)
+
+
+def test_another_commit_is_imported_and_noted(workspace: CliWorkspace) -> None:
+    bench, file = workspace.root / "../bench", workspace.root / "WORKSPACE.toml"
+    task, before = bench / "KernelBench/level1/1_Scaled.py", file.read_text()
+    was = re.findall(r"[0-9a-f]{40}", before)
+    task.write_text(SCALED.replace("2.5", "3.5"))
+    git(bench, "commit", "-qam", "another factor")
+    try:
+        checked = workspace.run("import", "--check", "@kb")
+        proved = workspace.run("import", "--prove", "@kb")
+        again = workspace.run("import", "kernelbench", "../bench", "--name=kb")
+        after = workspace.run("import", "--check", "@kb")
+    finally:
+        git(bench, "reset", "-q", "--hard", "HEAD~1")
+
+    assert checked.code == 3
+    assert f"{LOCK}: stale\n  update it: kabuild import @kb\n  ../bench is at commit" in checked.out
+    assert proved.code == 4, proved.err
+    assert again.code == 0, again.err
+    now = re.findall(r"[0-9a-f]{40}", file.read_text())
+    assert len(was) == len(now) == 1
+    assert was != now
+    assert file.read_text() == before.replace(was[0], now[0])
+    assert f"WORKSPACE.toml: commit {was[0][:12]} is {now[0][:12]} now\n" in again.out
+    assert after.out.endswith(f"{LOCK}: up to date\n")
+    assert workspace.run("import", "@kb").code == 0
+    assert file.read_text() == before
+
+
+def test_what_no_task_is_called_is_not_up_to_date(workspace: CliWorkspace) -> None:
+    ran = workspace.run("import", "--check", "@kb//level9/...")
+
+    assert ran.code == 2
+    assert "error: no task '@kb//level9/...'" in ran.err
+
+
+def test_a_checkout_without_a_licence_is_told_of(workspace: CliWorkspace) -> None:
+    said = "this checkout has no licence file: look before you publish its files"
+    licence = workspace.root / "../bench/LICENSE"
+
+    without = workspace.run("import", "@kb")
+    licence.write_text("MIT")
+    try:
+        licensed = workspace.run("import", "@kb")
+    finally:
+        licence.unlink()
+
+    assert said in without.out
+    assert said not in licensed.out

@@ -235,3 +235,72 @@ def test_a_score_with_other_last_digits_holds() -> None:
     then, now = scored(2.0 + 1e-12, summary="2x"), scored(2.0, summary="2.0x")
     assert compared(then, now, derived=True).word is Word.SAME_OUTCOME
     assert compared(now, now, None, derived=True).word is Word.REPRODUCED
+
+
+SESSION = {
+    "agent.json": {"agent": "mine", "seconds": 1.5},
+    "calls.jsonl": b'{"seconds": 1}',
+    "transcript.jsonl": b"{}",
+    "solution/agent.json": b"kernel",
+}
+
+
+def test_a_session_of_an_agent_is_reproduced_if_its_solution_is() -> None:
+    later = {**SESSION, "agent.json": {"agent": "mine", "seconds": 2.5}, "calls.jsonl": b""}
+
+    found = compared(SESSION, later, None)
+    assert (found.word, found.detail) == (
+        Word.REPRODUCED,
+        "the same solution; how the session went is not compared",
+    )
+    other = compared(SESSION, {**later, "solution/agent.json": b"another"}, None)
+    assert other.word is Word.DIFFERENT
+    assert "solution/agent.json" in other.detail
+    lacking = compared(SESSION, {path: later[path] for path in [*later][1:]}, None)
+    assert (lacking.word, lacking.detail) == (
+        Word.DIFFERENT,
+        "agent.json was made then, but not now",
+    )
+
+
+def stage(configs: list[str], verdict: str = "PASS", **more: Any) -> dict[str, Any]:
+    return {"stage": "extents", "verdict": verdict, "configs": configs, "worst": {}, **more}
+
+
+def judged(summary: str, *cases: dict[str, Any], verdict: str = "PASS") -> Files:
+    said = {"verdict": verdict, "reason": "", "summary": summary, "cases": [*cases]}
+    return {"verdict.json": said}
+
+
+def test_cases_that_were_chosen_by_time_may_be_others() -> None:
+    then = judged("5 cases", stage(["rows=8192"], timely=True), stage(["a"]))
+    now = judged("5 cases, 1 not applicable", stage(["rows=4096"], timely=True), stage(["a"]))
+
+    found = compared(then, now, None)
+
+    assert found.word is Word.REPRODUCED
+    assert found.detail == (
+        'the same verdict; as there was time for: ["rows=8192"] then, ["rows=4096"] now'
+    )
+
+
+@pytest.mark.parametrize(
+    ("then", "now"),
+    [
+        (stage(["a"]), stage(["b"])),
+        (stage(["a"], timely=True), stage(["b"])),
+        (stage(["a"]), stage(["b"], timely=True)),
+        (stage(["a"], timely=True), stage(["b"], timely=True, reason="LATE")),
+        (stage(["a"], timely=True), stage(["b"], "SKIPPED", timely=True)),
+    ],
+)
+def test_nothing_else_of_a_verdict_may_be_another(then: Any, now: Any) -> None:
+    assert compared(judged("1", then), judged("1", now), None).word is Word.DIFFERENT
+    more = compared(judged("1", stage(["a"], timely=True)), judged("1", now, now), None)
+    assert more.word is Word.DIFFERENT
+
+
+def test_of_a_kernel_that_failed_all_is_compared() -> None:
+    then, now = (judged("1", stage([c], timely=True), verdict="FAIL") for c in "ab")
+
+    assert compared(then, now, None).word is Word.DIFFERENT

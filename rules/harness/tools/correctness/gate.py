@@ -132,7 +132,7 @@ class _Gate:
         groups: Sequence[Group] = [[Case(extents.STAGE, c)] for c in found.tried.values()]
         done = run_cases(self.judge, extents.STAGE, groups, excused=True)
         slow = tuple(config.name for config in found.left_out.values())
-        done = replace(done, not_applicable=(*done.not_applicable, *slow))
+        done = replace(done, not_applicable=(*done.not_applicable, *slow), timely=on_cpu)
         if on_cpu or done.outcome != PASS:
             return done
         return self._beyond_32_bits(done)

@@ -27,6 +27,8 @@ class StageReport:
         configs: the cases that were tried, by name.
         not_applicable: those among them on which the baseline itself fails.
         worst: the case nearest to failing, or the one that failed, for ``verdict.json``.
+        timely: whether the cases were chosen by the time that they take here: a replay may have
+            others.
     """
 
     stage: str
@@ -36,6 +38,7 @@ class StageReport:
     configs: tuple[str, ...] = ()
     not_applicable: tuple[str, ...] = ()
     worst: dict[str, Any] | None = None
+    timely: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As a case of ``verdict.json``."""
@@ -47,6 +50,7 @@ class StageReport:
             "configs": list(self.configs),
             "not_applicable": list(self.not_applicable),
             "worst": self.worst,
+            **({"timely": True} if self.timely else {}),
         }
 
 

@@ -128,7 +128,7 @@ class Evaluator:
     def __init__(
         self, workspace: Path | str = ".", *, jobs: int | None = None, **options: Unpack[Options]
     ) -> None:
-        _check_names(options)
+        _check_names(options, "jobs")
         given = {name: value for name, value in options.items() if value is not None}
         check_types(Options, given)
         self._request = Request(patterns=(), cwd=_directory(workspace), jobs=1)
@@ -266,10 +266,10 @@ def evaluate(
         return evaluator.evaluate(task, solution, gates=gates)
 
 
-def _check_names(options: Options) -> None:
+def _check_names(options: Options, *more: str) -> None:
     for name in options.keys() - Options.__annotations__.keys():
-        known = ", ".join(Options.__annotations__)
-        hint = suggest(name, Options.__annotations__) or f"known: {known}"
+        known = [*Options.__annotations__, *more]
+        hint = suggest(name, known) or f"known: {', '.join(known)}"
         raise TypeError(f"unknown option '{name}'; {hint}")
 
 

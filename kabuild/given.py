@@ -79,7 +79,7 @@ def solution_of(request: Request) -> Source | None:
     except FileNotFoundError:
         raise UsageError(
             Reason.BAD_SOLUTION,
-            f"--solution: no file or directory '{request.solution}'",
+            f"the solution: no file or directory '{request.solution}'",
             hint="give the kernel file, or the directory that holds it",
         ) from None
     except (OSError, ValueError) as error:

@@ -142,7 +142,7 @@ def plan(request: Request, loaded: Loaded, store: Store) -> Plan:
     if request.solution and len(tasks) > 1:
         raise UsageError(
             Reason.BAD_SOLUTION,
-            f"--solution is for one task, but {len(tasks)} match",
+            f"a solution is for one task, but {len(tasks)} match",
             hint="name the task that the solution is for",
         )
     check_given(request, analysis.graph)

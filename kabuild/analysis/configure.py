@@ -10,11 +10,14 @@ from kabuild.base.suggest import suggest
 from kabuild.loading.attributes import PLATFORM
 from kabuild.loading.loader import Loader
 from kabuild.loading.toolchain_rule import TOOLCHAIN
+from kabuild.loading.workspace import AGENTS_PACKAGE
 from kabuild.model.label import Label
 from kabuild.model.target import Target
 from kabuild.rule.attr import PathStep, Type
 
 AGENT = "--agent"
+_AGENTS = "agents"
+"""The table of WORKSPACE.toml, and the package in which ``kabuild new agent`` declares agents."""
 _ABSENT = (Reason.UNKNOWN_PACKAGE, Reason.UNKNOWN_TARGET)
 
 
@@ -95,9 +98,13 @@ def find_agent(loader: Loader, label: Label) -> Target:
         if _may_be_agent(loader, found):
             return found
         problem = f"{label.short} is not an agent: its kind is '{found.kind}'"
-    known = list(loader.workspace.agents)
+    aliases = loader.workspace.agents
+    if alias := next((name for name, target in aliases.items() if target == label), None):
+        where = loader.workspace.position(_AGENTS, alias)
+        raise LoadError(Reason.UNKNOWN_AGENT, f"[{_AGENTS}] {alias}: {problem}", position=where)
+    known = list(aliases)
     parent, _, last = label.package.rpartition("/")
-    meant = Label(parent, last)
+    meant = Label(_AGENTS, label.name) if label.package == AGENTS_PACKAGE else Label(parent, last)
     if loader.has_package(label.package):
         targets = loader.package(label.package).targets
         known.extend(name for name, target in targets.items() if _may_be_agent(loader, target))

@@ -62,8 +62,11 @@ def agent(*, name: str) -> None:
     \b
     kabuild new agent my_agent
     """
-    say_written(new_agent(find_workspace(Path.cwd()), name))
-    click.echo(f"try it with: kabuild test //{TASKS}/... --agent=//agents:{name}")
+    workspace = find_workspace(Path.cwd())
+    say_written(new_agent(workspace, name))
+    tasks = sorted((workspace / TASKS).glob("*/*/BUILD.toml"))
+    task = tasks[0].parent.relative_to(workspace).as_posix() if tasks else f"{TASKS}/..."
+    click.echo(f"try it with: kabuild test //{task} --agent=//agents:{name}")
 
 
 def say_written(files: Iterable[Path]) -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 import click
 
 from kabuild.base.errors import Reason, UsageError
-from kabuild.base.listing import counted
+from kabuild.base.listing import abridged, counted
 from kabuild.base.printing import in_line
+from kabuild.bundle.compare import Word
 from kabuild.cli.bundle_flags import UnpackFlags
 from kabuild.cli.evaluations import known_gates
 from kabuild.cli.listing import listed
@@ -134,6 +135,7 @@ class _Changed:
     def __init__(self, held: Sequence[Record], items: Sequence[Listed], date: str) -> None:
         self._held = {record.of: record for record in held}
         self._foreign = {item.digest: (item.source, item.foreign) for item in items if item.foreign}
+        self._replays = {item.digest: item.replay for item in items if item.replay}
         self.records = confirmed_records(items, held, date)
         self._published = published_records(items, held)
 
@@ -171,8 +173,9 @@ class _Changed:
             parts.append(_table("records", rows))
         if self.unreplayed:
             rows = (_row(time, known, self._beaten(time)) for time in self.unreplayed)
-            parts.append(_table("not replayed, or not by all gates: no records yet", rows))
-            parts.append("to replay one: kabuild replay --json X.kab > X.kab.replay.json")
+            parts.append(_table("no records yet", rows))
+            if any(time.bundle not in self._replays for time in self.unreplayed):
+                parts.append("to replay one: kabuild replay --json X.kab > X.kab.replay.json")
         parts += [
             in_line(
                 f"{source}: its times were measured by code that this kabuild does not ship "
@@ -184,7 +187,22 @@ class _Changed:
 
     def _beaten(self, time: Time) -> str:
         before = {record.of: record.best for record in self.records}.get(time.of)
-        return f"would break {_holder(before)}" if before else "would be the first"
+        would = f"would break {_holder(before)}" if before else "would be the first"
+        return f"{would}; {self._obstacle(time)}"
+
+    def _obstacle(self, time: Time) -> str:
+        """Why a time is no record."""
+        replay = self._replays.get(time.bundle)
+        if replay is None:
+            return "not replayed"
+        same = {Word.REPRODUCED.value, Word.SAME_OUTCOME.value}
+        of_task = f"{time.task}:"
+        other = [
+            label.removeprefix(of_task)
+            for label, word in replay.said.items()
+            if label.startswith(of_task) and word not in same
+        ]
+        return f"replayed, and not the same: {abridged(other)}" if other else "not wholly replayed"
 
 
 def broken_by(times: Sequence[Record], held: Sequence[Record]) -> Iterator[str]:

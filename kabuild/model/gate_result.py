@@ -99,6 +99,13 @@ class GateResult:
             key=key,
         )
 
+    def __str__(self) -> str:
+        """What people read: the gate, its verdict with the reason, and why."""
+        told = f"{self.label} {self.title}"
+        if self.headline:
+            told += f": {self.headline}"
+        return f"{told}\n{self.beyond_headline}" if self.beyond_headline else told
+
     @property
     def gate(self) -> str:
         """The gate's name; empty for other actions."""

@@ -3,7 +3,7 @@
 A candidate begins with comments: what it does, then how it is judged.
 
     // Writes before its output.
-    // verdict: correctness REJECTED OUT_OF_BOUNDS, before its start
+    // verdict: correctness REJECTED OUT_OF_BOUNDS, before the start
     // twin: writes_in_two_halves
 
 The verdict names the gate that decides, its verdict and reason, and words of its summary. A cheat

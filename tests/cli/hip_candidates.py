@@ -155,7 +155,7 @@ AT_RUN = (
         "writes_one_past_the_end",
         "REJECTED",
         "OUT_OF_BOUNDS",
-        ("past its end of 'y'",),
+        ("past the end of 'y'",),
         ((GUARD, "if (i == n) y[i] = 1;\n  if (i < n)"),),
         ((GUARD, "if (i == n - 1) y[i] = 1;\n  if (i < n)"),),
     ),

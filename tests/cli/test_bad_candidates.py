@@ -204,7 +204,7 @@ def test_a_solution_is_for_one_task(quick: CliWorkspace) -> None:
     ran = quick.run("test", "//...", "--solution=double/double.hip")
 
     assert (ran.code, ran.out) == (2, "")
-    assert "--solution is for one task, but 2 match" in ran.err
+    assert "a solution is for one task, but 2 match" in ran.err
 
 
 def test_a_task_whose_own_kernel_does_not_compile_is_broken(quick: CliWorkspace) -> None:

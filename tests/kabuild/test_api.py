@@ -75,6 +75,7 @@ def test_a_failing_solution_names_the_gate_that_decided(workspace: CliWorkspace)
 
     assert not done.passed
     assert done.problem is done["compile"]
+    assert str(done.problem) == f"{TASK}:{TASK.rpartition('/')[2]}.compile FAIL (WRONG_RESULT)"
     assert (done["compile"].reason, done["perf"].reason) == ("WRONG_RESULT", "EARLIER_GATE")
 
 
@@ -302,5 +303,9 @@ def test_options_take_effect(workspace: CliWorkspace) -> None:
 def test_an_unknown_option_is_named(workspace: CliWorkspace) -> None:
     with pytest.raises(TypeError, match="unknown option 'platfrom'; did you mean 'platform'"):
         kabuild.evaluate(TASK, workspace=workspace.root, platfrom="cpu")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="unknown option 'patterns'; known: platform, devices"):
+    with pytest.raises(TypeError, match="unknown option 'jbos'; did you mean 'jobs'"):
+        kabuild.Evaluator(workspace.root, jbos=2)  # type: ignore[call-arg]
+    with pytest.raises(
+        TypeError, match=r"unknown option 'patterns'; known: platform, devices.*, jobs$"
+    ):
         kabuild.Evaluator(workspace.root, patterns=())  # type: ignore[call-arg]

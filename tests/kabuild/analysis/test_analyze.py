@@ -174,6 +174,22 @@ def test_an_unknown_agent(project: Project, analyse: Analyse, agent: str, hint: 
     assert caught.value.hint == hint
 
 
+def test_an_agent_of_the_workspace_is_offered(project: Project, analyse: Analyse) -> None:
+    project.task("a")
+    project.write("agents/BUILD.toml", '[[group]]\nname = "mine"\n')
+    with pytest.raises(UsageError, match="no agent //toolchains/agents:mine") as caught:
+        analyse("//a", agent="//toolchains/agents:mine")
+    assert caught.value.hint == "did you mean '//agents:mine'?"
+
+
+def test_an_agents_name_that_stands_for_nothing(project: Project, analyse: Analyse) -> None:
+    project.task("a")
+    project.write("WORKSPACE.toml", 'name = "p"\n\n[agents]\nmine = "//agents:nix"\n')
+    with pytest.raises(LoadError, match=r"\[agents\] mine: no agent //agents:nix") as caught:
+        analyse("//a", agent="//agents:nix")
+    assert caught.value.position == Position("WORKSPACE.toml", 4)
+
+
 def test_without_gates_no_agent_is_needed(analyse: Analyse) -> None:
     assert analyse("//toolchains/cc:cpu", agent="//nothing:here").targets
 

@@ -142,7 +142,7 @@ def test_workspace_is_passed_before_the_stream(launcher, entry):
 @pytest.mark.parametrize(
     ("entry", "reason", "word"),
     [
-        ("overflowing", Reason.OUT_OF_BOUNDS, "0 bytes past its end of 'workspace'"),
+        ("overflowing", Reason.OUT_OF_BOUNDS, "just past the end of 'workspace'"),
         ("greedy", Reason.OUT_OF_MEMORY, str(2**40)),
         ("refused", Reason.OUT_OF_MEMORY, "-1"),
     ],

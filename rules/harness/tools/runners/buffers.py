@@ -44,9 +44,10 @@ class GuardDamage(Exception):  # noqa: N818 (what the candidate did, no error of
     """
 
     def __init__(self, name: str, slot: int, offset: int) -> None:
-        where = (
-            f"{-offset} bytes before its start" if offset < 0 else f"{offset} bytes past its end"
-        )
+        if offset < 0:
+            where = f"{-offset} bytes before the start"
+        else:
+            where = f"{offset} bytes past the end" if offset else "just past the end"
         super().__init__(f"a write {where} of '{name}'")
         self.name = name
         self.slot = slot

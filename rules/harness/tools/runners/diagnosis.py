@@ -55,7 +55,7 @@ _BY_CODE = {
     FaultCode.TYPE: (Reason.WRONG_TYPE, "returned something other than a tensor"),
     FaultCode.LAYOUT: (Reason.WRONG_LAYOUT, "returned a tensor of the wrong layout"),
     FaultCode.ALIASED: (Reason.OUTPUT_ALIASED, "returned memory that is not its own"),
-    FaultCode.STATE: (Reason.STATE_MISMATCH, "does not take the state"),
+    FaultCode.STATE: (Reason.STATE_MISMATCH, "has another state_dict() than the original"),
     FaultCode.BOUNDS: (Reason.OUT_OF_BOUNDS, "accessed memory outside its tensors"),
     FaultCode.UNSUPPORTED: (Reason.UNSUPPORTED_FEATURE, "uses a feature that is not emulated"),
     FaultCode.UNMAPPED: (Reason.CRASH, "unmapped memory that the judge shared with it"),

@@ -1,5 +1,5 @@
 // Writes before its output.
-// verdict: correctness REJECTED OUT_OF_BOUNDS, before its start
+// verdict: correctness REJECTED OUT_OF_BOUNDS, before the start
 // twin: writes_in_two_halves
 #include "kernels.h"
 

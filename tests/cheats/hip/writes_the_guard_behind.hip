@@ -1,5 +1,5 @@
 // Writes behind its output.
-// verdict: correctness REJECTED OUT_OF_BOUNDS, past its end
+// verdict: correctness REJECTED OUT_OF_BOUNDS, past the end
 // twin: writes_in_two_halves
 #include "kernels.h"
 

@@ -9,7 +9,6 @@ others'. Caches are flushed before each kernel, as the profiler does by itself.
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import itertools
 import json
 import statistics
@@ -79,13 +78,15 @@ def _make_calls(root: Path) -> None:
 
 
 def _calls(root: Path) -> Iterator[tuple[str, str, Call]]:
+    import kernel_calls
+
     for label, task in roofline.tasks(root):
         package = root / label.removeprefix("//")
         verdict = json.loads(
             (root / f"out/{label.removeprefix('//')}/{task['name']}.perf/verdict.json").read_bytes()
         )
         named = {case["config"]: case for case in verdict["cases"]}
-        reference = _module(package / task["reference"], f"reference_{task['name']}")
+        reference = kernel_calls.loaded(package / task["reference"])
         for config in task["configs"]:
             name = roofline.named(task, config, named)
             yield label, name, _call(root, label, task, config, reference)
@@ -95,7 +96,7 @@ def _call(
     root: Path, label: str, task: Mapping[str, Any], config: Mapping[str, Any], reference: Any
 ) -> Call:
     """One expert on fresh inputs of one config."""
-    import side_by_side
+    import kernel_calls
     import torch
 
     dtype = roofline.dtype(task, config)
@@ -111,22 +112,13 @@ def _call(
     entry = task.get("entry", task["name"])
     if task["kernel"].endswith(".py"):
         package = root / label.removeprefix("//")
-        module = _module(package / "solutions/expert" / task["kernel"], f"expert_{task['name']}")
-        function = getattr(module, entry)
+        function = getattr(
+            kernel_calls.loaded(package / "solutions/expert" / task["kernel"]), entry
+        )
         return lambda: function(*inputs, *outputs, **scalars, **dims)
     folder = root / f"out/{label.removeprefix('//')}/{task['name']}.compile"
-    library = ctypes.CDLL(str(folder / "kernel.so"))
-    symbol = f"{entry}_{dtype}" if hasattr(library, f"{entry}_{dtype}") else entry
-    scratch = side_by_side.scratch_memory(library, f"{symbol}_workspace", "cuda")(*dims.values())
-    given = (*inputs, *outputs, *scalars.values(), *dims.values(), *scratch)
-
-    def call() -> None:
-        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        error = getattr(library, symbol)(*map(side_by_side.argument, given), stream)
-        if error:
-            raise RuntimeError(f"{label}: hipError_t {error}")
-
-    return call
+    made = kernel_calls.library_call(folder / "kernel.so", entry, dtype, scalars, dims, "cuda")
+    return lambda: made([*inputs, *outputs])
 
 
 def _torch(name: str) -> Any:
@@ -144,15 +136,6 @@ def _torch(name: str) -> Any:
         "bool": "bool",
     }
     return getattr(torch, names[name])
-
-
-def _module(path: Path, name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -13,8 +13,6 @@ has only ``begun`` is the one that ended the process.
 
 from __future__ import annotations
 
-import ctypes
-import importlib.util
 import json
 import math
 import statistics
@@ -34,6 +32,7 @@ from base.program import Config
 from base.seeds import Seeds
 from base.spec import Spec
 from base.tensors import torch_dtype
+from kernel_calls import library_call, loaded
 from perf.plausibility import traffic
 from perf.verification import Verifier
 from runners.config_memory import scalar
@@ -199,50 +198,14 @@ def _entry(task: str, spec: Spec, config: Config) -> Entry:
     scalars = dict(scalar(pair, config) for pair in spec.signature.scalars)
     dims = {dim: config.dims[dim] for dim in spec.signature.dims}
     if spec.candidate.abi == "python":
-        return _of_module(package / f"{name}.py", spec.candidate.entry, scalars | dims)
+        function = getattr(loaded(package / f"{name}.py"), spec.candidate.entry)
+        return lambda inputs, outputs: function(*inputs, *outputs, **scalars, **dims)
     library = Path("out") / package.relative_to(ROOT) / f"{name}.compile/kernel.so"
-    return _of_library(library.absolute(), f"{spec.candidate.entry}_{config.dtype}", scalars, dims)
-
-
-def _of_module(path: Path, entry: str, named: Mapping[str, Any]) -> Entry:
-    spec = importlib.util.spec_from_file_location(f"given_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    function = getattr(module, entry)
-
-    def call(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        function(*inputs, *outputs, **named)
-
-    return call
-
-
-def _of_library(
-    path: Path, symbol: str, scalars: Mapping[str, Any], dims: Mapping[str, int]
-) -> Entry:
-    library = ctypes.CDLL(str(path))
-    name = symbol if hasattr(library, symbol) else symbol.rpartition("_")[0]
-    function, sizes = getattr(library, name), [ctypes.c_int64(size) for size in dims.values()]
-    scratch = []
-    if hasattr(library, f"{name}_workspace"):
-        size_of = getattr(library, f"{name}_workspace")
-        size_of.restype = ctypes.c_size_t
-        scratch = [torch.empty(max(1, size_of(*sizes)), dtype=torch.uint8)]
-    values = [
-        ctypes.c_float(value) if isinstance(value, float) else ctypes.c_int64(value)
-        for value in scalars.values()
-    ]
-    on_device = torch.get_default_device().type != CPU
-    stream = torch.cuda.current_stream().cuda_stream if on_device else 0
-
-    def call(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        tensors = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (*inputs, *outputs)]
-        memory = [ctypes.c_void_p(tensor.data_ptr()) for tensor in scratch]
-        if error := function(*tensors, *values, *sizes, *memory, ctypes.c_void_p(stream)):
-            raise RuntimeError(f"it returned error {error}")
-
-    return call
+    device = torch.get_default_device().type
+    made = library_call(
+        library.absolute(), spec.candidate.entry, config.dtype, scalars, dims, device
+    )
+    return lambda inputs, outputs: made([*inputs, *outputs])
 
 
 def main() -> int:

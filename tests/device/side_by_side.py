@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import importlib.util
 import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
+from kernel_calls import argument, loaded, scratch_memory
 from roofline import moved, product_name, products
 from torch import Tensor
 from torch.nn import functional
@@ -52,11 +51,7 @@ class Experts:
     def triton(self, name: str) -> Callable[..., None]:
         """The entry of a Triton expert."""
         path = self._root / f"tasks/triton2triton/{name}/solutions/expert/{name}.py"
-        spec = importlib.util.spec_from_file_location(f"expert_{name}", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = loaded(path)
         entry: Callable[..., None] = getattr(module, name)
         return entry
 
@@ -75,33 +70,6 @@ class Experts:
             assert error == 0, f"hipError_t {error}"
 
         return call
-
-
-def scratch_memory(
-    library: ctypes.CDLL, name: str, device: str
-) -> Callable[..., tuple[Tensor, ...]]:
-    """What calls of such dims are given besides: memory, made once; none where none is asked for.
-
-    ``name`` is the function that says how many bytes.
-    """
-    if not hasattr(library, name):
-        return lambda *_: ()
-    size = getattr(library, name)
-    size.restype = ctypes.c_size_t
-
-    @cache
-    def made(*dims: int) -> tuple[Tensor, ...]:
-        wanted = size(*map(ctypes.c_int64, dims))
-        return (torch.empty(max(1, wanted), dtype=torch.uint8, device=device),)
-
-    return made
-
-
-def argument(value: Tensor | float) -> Any:
-    """What a native entry is given: a pointer, a float, or an int64."""
-    if isinstance(value, Tensor):
-        return ctypes.c_void_p(value.data_ptr())
-    return ctypes.c_float(value) if isinstance(value, float) else ctypes.c_int64(value)
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,9 +17,9 @@ from agreement import spreads
 from cheat_suite import HERE, Candidate
 from description import revision
 from evaluate import LIMITS, Evaluation
+from kernel_calls import scratch_memory
 from page import page
 from roofline import products, shares
-from side_by_side import scratch_memory
 from throughput import TASKS, variants
 from tuned import batched, limit, measure, outcome, tasks
 from workplace import Workplace

@@ -17,7 +17,7 @@ from kabuild.cli.prove import prove
 from kabuild.cli.session import builder
 from kabuild.imports.adapter import Adapter, find_adapter
 from kabuild.imports.capture import Captured, capture
-from kabuild.imports.checkout import Declared, commit_of, declare_repository
+from kabuild.imports.checkout import Declared, declare_repository, other_commit
 from kabuild.imports.lock_text import differences
 from kabuild.loading import Loader, find_workspace, load_workspace
 from kabuild.loading.import_lock import LockedTask
@@ -75,7 +75,8 @@ def command(options: ImportFlags) -> None:
         raise click.exceptions.Exit(prove(options.what, options.request()))
     elif options.check:
         for text in options.what:
-            _tasks(root, text)
+            if "//" in text:
+                _tasks(root, text)  # raises if it covers none
         stale = [name for name in _names(options.what) if not _is_current(root, name, options)]
         raise click.exceptions.Exit(int(ExitCode.TESTS_FAILED if stale else ExitCode.OK))
     else:
@@ -145,11 +146,10 @@ def _is_current(root: Path, name: str, options: ImportFlags) -> bool:
     adapter = find_adapter(root, repository.adapter)
     workspace = load_workspace(root)
     known = Loader(workspace).external.lock(name)  # raises for an invalid one
-    found, wanted = commit_of(repository.path), repository.commit
-    if found and wanted and found != wanted:
+    if found := other_commit(repository):
         click.echo(f"{repository.lock}: stale\n  update it: kabuild import @{name}")
-        said = f"{repository.shown} is at commit {found[:12]}, {WORKSPACE_FILE} has {wanted[:12]}"
-        click.echo(f"  {in_line(said)}")
+        wanted = f"{WORKSPACE_FILE} has {repository.commit[:12]}"
+        click.echo(in_line(f"  {repository.shown} is at commit {found[:12]}, {wanted}"))
         return False
     captured = _capture(workspace, repository, adapter, options)
     before = _text(root / repository.lock)

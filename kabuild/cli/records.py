@@ -14,7 +14,6 @@ import click
 from kabuild.base.errors import Reason, UsageError
 from kabuild.base.listing import abridged, counted
 from kabuild.base.printing import in_line
-from kabuild.bundle.compare import Word
 from kabuild.cli.bundle_flags import UnpackFlags
 from kabuild.cli.evaluations import known_gates
 from kabuild.cli.listing import listed
@@ -195,13 +194,7 @@ class _Changed:
         replay = self._replays.get(time.bundle)
         if replay is None:
             return "not replayed"
-        same = {Word.REPRODUCED.value, Word.SAME_OUTCOME.value}
-        of_task = f"{time.task}:"
-        other = [
-            label.removeprefix(of_task)
-            for label, word in replay.said.items()
-            if label.startswith(of_task) and word not in same
-        ]
+        other = replay.unlike(time.task)
         return f"replayed, and not the same: {abridged(other)}" if other else "not wholly replayed"
 
 

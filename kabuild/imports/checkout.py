@@ -102,14 +102,11 @@ def declare_repository(root: Path, name: str, adapter: str, checkout: Path) -> D
             f"{known.position}: '@{name}' is already {known.adapter} at {known.shown}",
             hint="choose another name: --name=NAME, or change 'path' if the checkout has moved",
         )
-    found, before = commit_of(checkout), known.commit
-    if found and before and found != before:
-        text = _text(root)
-        if text.count(before) == 1:  # else the import itself says what differs
-            workspace = parse_workspace(
-                root, parse_toml(text.replace(before, found), WORKSPACE_FILE)
-            )
-            return Declared(workspace, workspace.repositories[name], before=before)
+    found, before, text = other_commit(known), known.commit, _text(root)
+    if found and text.count(before) == 1:  # else the import itself says what differs
+        changed = parse_toml(text.replace(before, found), WORKSPACE_FILE)
+        workspace = parse_workspace(root, changed)
+        return Declared(workspace, workspace.repositories[name], before=before)
     return Declared(workspace, known, stanza)
 
 
@@ -132,10 +129,15 @@ def _text(root: Path) -> str:
     return read_plain(root / WORKSPACE_FILE, _MOST_BYTES).decode()
 
 
+def other_commit(repository: Repository) -> str:
+    """The commit that is checked out, if WORKSPACE.toml has another one; else empty."""
+    found = commit_of(repository.path)
+    return found if repository.commit and found != repository.commit else ""
+
+
 def check_commit(repository: Repository) -> str:
     """The commit of a checkout. Raises LoadError if WORKSPACE.toml asks for another one."""
-    found = commit_of(repository.path)
-    if repository.commit and found and found != repository.commit:
+    if found := other_commit(repository):
         raise LoadError(
             Reason.INPUT_CHANGED,
             f"{repository.shown} is at commit {found[:12]}, expected {repository.commit[:12]}",
@@ -143,4 +145,4 @@ def check_commit(repository: Repository) -> str:
             hint=f"to import the new one: kabuild import @{repository.name}\n"
             f"to keep the old one: git -C {repository.shown} checkout {repository.commit[:12]}",
         )
-    return found or repository.commit
+    return repository.commit or commit_of(repository.path)

@@ -23,6 +23,7 @@ from kabuild.model.task_result import TaskResult
 Case = Mapping[str, Any]
 
 SUFFIX = ".replay.json"
+_SAME = (Word.REPRODUCED.value, Word.SAME_OUTCOME.value)
 _HINT = "kabuild replay --json BUNDLE > BUNDLE" + SUFFIX
 
 
@@ -47,6 +48,15 @@ class Replay:
         """How many actions ended so."""
         return sum(item == word.value for item in self.said.values())
 
+    def unlike(self, task: str) -> list[str]:
+        """The actions of a task that gave something else, by their names in its package."""
+        of_task = f"{task}:"
+        return [
+            label.removeprefix(of_task)
+            for label, word in self.said.items()
+            if label.startswith(of_task) and word not in _SAME
+        ]
+
     @property
     def text(self) -> str:
         """``80 reproduced, 2 same outcome``."""
@@ -62,10 +72,9 @@ class Replay:
         """
         judged = [gate for gate in result.gates.values() if gate.key]
         timed = [gate for gate in judged if gate.declared.role is Role.TIMES]
-        same = (Word.REPRODUCED.value, Word.SAME_OUTCOME.value)
         differs = self.differing is None or result.task in self.differing
         if differs or not all(
-            self.said.get(str(gate.label)) in (same[:1] if gate in timed else same)
+            self.said.get(str(gate.label)) in (_SAME[:1] if gate in timed else _SAME)
             for gate in judged
         ):
             return ()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from base.program import Batch, CandidateFault
+from base.program import Batch
 from truth.assessment import Call, Tensors, larger
 from truth.judge import Judge
-from truth.stage import described
+from truth.stage import require
 
 from perf.asides import Aside
 from perf.plan import Plan, Sample, SideName
@@ -68,7 +68,7 @@ def verify(judge: Judge, plan: Plan, candidate: Process, baseline: Process) -> N
     for call, outputs in baseline.ran[name]:
         slack = larger(slack, assessor.excesses(call, outputs))
     for call, outputs in candidate.ran[name]:
-        _require(judge, call, outputs, slack, "a timed call")
+        require(judge, call, outputs, slack, "a timed call")
     beside = {id(call): outputs for call, outputs in baseline.odd.get(name, ())}
     for call, outputs in candidate.odd.get(name, ()):
         if not assessor.defined(call):
@@ -79,17 +79,7 @@ def verify(judge: Judge, plan: Plan, candidate: Process, baseline: Process) -> N
             if not assessor.assess(call, theirs, off).ok:
                 continue
             allowed = larger(slack, off)
-        _require(judge, call, outputs, allowed, "an untimed call in a timed batch")
+        require(judge, call, outputs, allowed, "an untimed call in a timed batch")
     for aside, ran in candidate.after.get(name, ()):
         for call, outputs in zip(aside.calls, ran, strict=True):
-            _require(judge, call, outputs, aside.slack, "an untimed call between timed batches")
-
-
-def _require(
-    judge: Judge, call: Call, outputs: Tensors, slack: Mapping[str, float], what: str
-) -> None:
-    finding = judge.given_the_baseline(call, outputs, slack)
-    if finding.reason is not None:
-        detail = finding.detail or finding.reason.value
-        where = described(call.config, call.distribution)
-        raise CandidateFault(finding.reason, f"{detail}\n  in {what} of {where}")
+            require(judge, call, outputs, aside.slack, "an untimed call between timed batches")

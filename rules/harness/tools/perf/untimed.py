@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from base.program import Batch, CandidateFault, Config, Gated
+from base.program import Batch, Config, Gated
 from truth.assessment import Call, Tensors, larger
 from truth.judge import Judge
-from truth.stage import described
+from truth.stage import require
 
 from perf.asides import Asides
 from perf.gate_samples import Doubtful, Odd, Taken
@@ -102,7 +102,9 @@ class Untimed:
         looks = self._verifier.look(aside.calls, ran)
         for call, outputs, look in zip(aside.calls, ran, looks, strict=True):
             if not self._verifier.is_right(look, aside.slack):
-                self._require(call, outputs, aside.slack, "an untimed call between timed batches")
+                require(
+                    self._judge, call, outputs, aside.slack, "an untimed call between timed batches"
+                )
 
     def refuse(self, candidate: Taken, baseline: Taken) -> None:
         """Raise CandidateFault if calls on other values are wrong but the baseline's are not."""
@@ -115,7 +117,8 @@ class Untimed:
         if allowed is None or self._verifier.is_right(mine.look, allowed):
             return
         if self._assessor.defined(mine.call):
-            self._require(mine.call, mine.outputs, allowed, "an untimed call in a timed batch")
+            what = "an untimed call in a timed batch"
+            require(self._judge, mine.call, mine.outputs, allowed, what)
 
     def _allowed(self, baseline: Taken, index: int) -> Mapping[str, float] | None:
         """The baseline's errors on a call and on timed ones; None if it is wrong on that call."""
@@ -132,10 +135,3 @@ class Untimed:
         """The errors of a call of the baseline; None if it is wrong despite slack for them."""
         off = self._assessor.excesses(call, outputs)
         return off if self._assessor.assess(call, outputs, off).ok else None
-
-    def _require(self, call: Call, outputs: Tensors, slack: Mapping[str, float], what: str) -> None:
-        finding = self._judge.given_the_baseline(call, outputs, slack)
-        if finding.reason is not None:
-            detail = finding.detail or finding.reason.value
-            where = described(call.config, call.distribution)
-            raise CandidateFault(finding.reason, f"{detail}\n  in {what} of {where}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +12,7 @@ from terms.policy import DEFAULT
 from terms.reasons import Reason
 from terms.verdict import FAIL, PASS, REJECTED, SKIPPED
 
+from truth.assessment import Call, Tensors
 from truth.distributions import MEANINGS
 from truth.finding import Finding, describe, severity
 from truth.judge import Case, Judge, Judged
@@ -115,6 +116,20 @@ def report(
     )
 
 
+def require(
+    judge: Judge, call: Call, outputs: Tensors, slack: Mapping[str, float], what: str
+) -> None:
+    """Raise CandidateFault if a call of a timed process is wrong in spite of the ``slack``.
+
+    ``what`` says which call it is.
+    """
+    finding = judge.given_the_baseline(call, outputs, slack)
+    if finding.reason is not None:
+        detail = finding.detail or finding.reason.value
+        where = described(call.config, call.distribution)
+        raise CandidateFault(finding.reason, f"{detail}\n  in {what} of {where}")
+
+
 def label(case: Case) -> str:
     """A case for people: its config, and its distribution unless that is the default."""
     return name_of(case.config, case.distribution)
@@ -128,5 +143,6 @@ def name_of(config: Config, distribution: str) -> str:
 def described(config: Config, distribution: str) -> str:
     """As ``name_of``, and what the distribution does to values."""
     known = MEANINGS.get(distribution)
-    name = name_of(config, distribution)
-    return f"{name.removesuffix(')')}: {known})" if known else name
+    if known is None:
+        return name_of(config, distribution)
+    return f"{config.name} ({distribution}: {known})"

@@ -32,8 +32,8 @@ dtypes    = ["f32"]
 configs   = [ { rows = 16, cats = 12, draws = 128 } ]
 compare   = { token = "sampled(seed)" }
 correctness = { edges = 2, repeats = 2, call_seconds = 5 }
-perf = { processes = 3, max_processes = 3, samples = 2, budget_seconds = 4.0, max_slots = 24 }
-"""
+perf = { processes = 3, max_processes = 3, samples = 2, budget_seconds = 40.0, max_slots = 40 }
+"""  # what the budget allows is far more than 40 calls a batch on any machine, however busy
 REFERENCE = """\
 import torch
 

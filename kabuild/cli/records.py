@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from kabuild.base.errors import Reason, UsageError
 from kabuild.base.listing import abridged, counted
 from kabuild.base.printing import in_line
+from kabuild.base.suggest import suggest_path
 from kabuild.cli.bundle_flags import UnpackFlags
+from kabuild.cli.completion import complete_labels
 from kabuild.cli.evaluations import known_gates
 from kabuild.cli.listing import listed
 from kabuild.cli.options import argument, flag, takes
 from kabuild.cli.presentation import JsonFlags
 from kabuild.cli.types import InputPath, unwritable
 from kabuild.loading import find_workspace, load_workspace
+from kabuild.model.label import Label, Pattern
 from kabuild.report.records import Of, Record, Time, versions
 from kabuild.report.records_file import document, read_records, to_json, write_records
-from kabuild.report.site.listed import SHORT, Listed, confirmed_records, published_records
-from kabuild.report.table import text_table
+from kabuild.report.records_text import holder, times_text
+from kabuild.report.site.listed import Listed, confirmed_records, published_records
 from kabuild.report.times import nanoseconds
 from kabuild.store import Store
 
@@ -42,11 +47,36 @@ def _date(_: click.Context, __: click.Parameter, value: str) -> str:
     return found.strftime("%Y-%m-%d")
 
 
+class _Named(click.ParamType):  # type: ignore[type-arg]
+    """A bundle, or the tasks whose records are shown: what begins with ``//`` or ``@``."""
+
+    name = "bundle or pattern"
+    _path = InputPath()
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Pattern | Path:
+        """A pattern or a path."""
+        if isinstance(value, str) and value.removeprefix("-").startswith(("//", "@")):
+            return Pattern.parse(value)
+        return self._path.convert(value, param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Patterns if one was begun, else paths."""
+        if incomplete.startswith(("//", "-//")):
+            return [CompletionItem(one) for one in complete_labels(ctx, param, incomplete)]
+        return self._path.shell_complete(ctx, param, incomplete)
+
+
 @dataclass(frozen=True, kw_only=True)
 class RecordsFlags(JsonFlags, UnpackFlags):
     """The options of ``kabuild records``."""
 
-    bundles: tuple[Path, ...] = argument(metavar="[BUNDLE]...", nargs=-1, type=InputPath())
+    named: tuple[Pattern | Path, ...] = argument(
+        metavar="[BUNDLE|PATTERN]...", nargs=-1, type=_Named()
+    )
     file: Path | None = flag(
         "--file",
         type=InputPath(dir_okay=False, plain=True),
@@ -62,6 +92,25 @@ class RecordsFlags(JsonFlags, UnpackFlags):
         help="The date of new records.  [default: today, in UTC]",
     )
 
+    @property
+    def bundles(self) -> list[Path]:
+        """The bundles among what was named."""
+        return [one for one in self.named if isinstance(one, Path)]
+
+    @property
+    def patterns(self) -> list[Pattern]:
+        """The patterns among what was named."""
+        return [one for one in self.named if isinstance(one, Pattern)]
+
+    def selects(self, task: str) -> bool:
+        """Whether the patterns cover a task; without any, all are."""
+        try:
+            label = Label.parse(task)
+        except UsageError:  # a bundle may hold any text
+            return not self.patterns
+        covering = [one for one in self.patterns if one.covers(label)]
+        return not covering[-1].negative if covering else not self.patterns
+
 
 @click.command("records")
 @takes(RecordsFlags)
@@ -70,6 +119,7 @@ def command(options: RecordsFlags) -> None:
 
     \b
     kabuild records results/h200/*.kab               the best published times
+    kabuild records //tasks/hip2hip/...              those of some tasks, of the workspace's file
     kabuild records ours.kab --file=records.json     what ours.kab would change
     kabuild records ours.kab --file=records.json --update
 
@@ -80,6 +130,12 @@ def command(options: RecordsFlags) -> None:
     count.
     """
     file = options.file or records_file()
+    if options.update and options.patterns:
+        raise UsageError(
+            Reason.BAD_FLAG,
+            f"'{options.patterns[0]}' selects what is shown, and --update writes all records",
+            hint="leave one of them out",
+        )
     if file is None and (options.update or not options.bundles):
         raise UsageError(
             Reason.BAD_FLAG,
@@ -92,7 +148,9 @@ def command(options: RecordsFlags) -> None:
     known = known_gates()
     with Store.open() as store:
         items = [listed(path, store, known, options.max_bytes) for path in options.bundles]
-    changed = _Changed(held, items, options.date)
+    changed = _Changed(held, items, options.date, options.selects)
+    if options.patterns and not changed.tasks:
+        raise _none_of(options.patterns, _Changed(held, items, options.date).tasks)
     click.echo(json.dumps(changed.to_json(), indent=1) if options.as_json else changed.text())
     if options.update and file is not None:
         _update(file, changed)
@@ -129,14 +187,27 @@ def records_in(file: Path | None) -> Sequence[Record]:
 
 
 class _Changed:
-    """The records after some bundles."""
+    """The records after some bundles, of the tasks that ``selects`` accepts."""
 
-    def __init__(self, held: Sequence[Record], items: Sequence[Listed], date: str) -> None:
+    def __init__(
+        self,
+        held: Sequence[Record],
+        items: Sequence[Listed],
+        date: str,
+        selects: Callable[[str], bool] = lambda _: True,
+    ) -> None:
         self._held = {record.of: record for record in held}
         self._foreign = {item.digest: (item.source, item.foreign) for item in items if item.foreign}
         self._replays = {item.digest: item.replay for item in items if item.replay}
-        self.records = confirmed_records(items, held, date)
-        self._published = published_records(items, held)
+        found = confirmed_records(items, held, date)
+        self.records = [record for record in found if selects(record.best.task)]
+        published = published_records(items, held)
+        self._published = [record for record in published if selects(record.best.task)]
+
+    @property
+    def tasks(self) -> set[str]:
+        """All tasks that have a time."""
+        return {record.best.task for record in (*self.records, *self._published)}
 
     @property
     def broken(self) -> list[Record]:
@@ -165,16 +236,17 @@ class _Changed:
     def text(self) -> str:
         """Tables for people."""
         new = {record.of for record in self.broken}
-        known = versions([*(one.best for one in self.records), *self.unreplayed])
-        parts = []
-        if self.records:
-            rows = (_row(one.best, known, _note(one, new)) for one in self.records)
-            parts.append(_table("records", rows))
-        if self.unreplayed:
-            rows = (_row(time, known, self._beaten(time)) for time in self.unreplayed)
-            parts.append(_table("no records yet", rows))
-            if any(time.bundle not in self._replays for time in self.unreplayed):
-                parts.append("to replay one: kabuild replay --json X.kab > X.kab.replay.json")
+        times = [one.best for one in self.records]
+        unconfirmed = self.unreplayed
+        known = versions([*times, *unconfirmed])
+        parts = [
+            *times_text("records", times, known, [_note(one, new) for one in self.records]),
+            *times_text(
+                "no records yet", self.unreplayed, known, map(self._beaten, self.unreplayed)
+            ),
+        ]
+        if any(time.bundle not in self._replays for time in unconfirmed):
+            parts.append("to replay one: kabuild replay --json X.kab > X.kab.replay.json")
         parts += [
             in_line(
                 f"{source}: its times were measured by code that this kabuild does not ship "
@@ -186,7 +258,7 @@ class _Changed:
 
     def _beaten(self, time: Time) -> str:
         before = {record.of: record.best for record in self.records}.get(time.of)
-        would = f"would break {_holder(before)}" if before else "would be the first"
+        would = f"would break {holder(before)}" if before else "would be the first"
         return f"{would}; {self._obstacle(time)}"
 
     def _obstacle(self, time: Time) -> str:
@@ -198,6 +270,15 @@ class _Changed:
         return f"replayed, and not the same: {abridged(other)}" if other else "not wholly replayed"
 
 
+def _none_of(patterns: Sequence[Pattern], tasks: Iterable[str]) -> UsageError:
+    return UsageError(
+        Reason.UNKNOWN_TARGET,
+        f"no record of {' '.join(map(str, patterns))}",
+        hint=suggest_path(str(patterns[0]).removeprefix("-"), tasks)
+        or "'kabuild records' lists all",
+    )
+
+
 def broken_by(times: Sequence[Record], held: Sequence[Record]) -> Iterator[str]:
     """What to say of the records ``held`` that ``times`` break."""
     before: Mapping[Of, Record] = {record.of: record for record in held}
@@ -206,7 +287,7 @@ def broken_by(times: Sequence[Record], held: Sequence[Record]) -> Iterator[str]:
         if known and _differ(record.best, known.best):
             yield in_line(
                 f"{record.best.task} {record.best.config}: {nanoseconds(record.best.nanoseconds)} "
-                f"breaks the record of {_holder(known.best)}"
+                f"breaks the record of {holder(known.best)}"
             )
 
 
@@ -217,21 +298,4 @@ def _differ(one: Time, other: Time | None) -> bool:
 def _note(record: Record, new: Iterable[Of]) -> str:
     if record.of not in new:
         return ""
-    return f"new; was {_holder(record.broken[-1])}" if record.broken else "new"
-
-
-def _holder(time: Time) -> str:
-    return f"{nanoseconds(time.nanoseconds)} by {time.agent} ({time.bundle[:SHORT]})"
-
-
-def _row(time: Time, known: Mapping[Of, str], note: str) -> tuple[str, ...]:
-    shown = f"{nanoseconds(time.low)} to {nanoseconds(time.high)}"
-    figures = (nanoseconds(time.nanoseconds), shown, str(time.speedup))
-    who = (time.agent, time.bundle[:SHORT], time.date, note)
-    task = f"{time.task} ({known[time.of]})" if known[time.of] else time.task
-    return tuple(map(in_line, (task, time.config, time.machine[0], *figures, *who)))
-
-
-def _table(title: str, rows: Iterable[tuple[str, ...]]) -> str:
-    heads = ("task", "config", "on", "time", "95 % interval", "speedup", "agent", "bundle", "date")
-    return f"{title}\n{text_table([(*heads, ''), *rows], right=(3, 5))}"
+    return f"new; was {holder(record.broken[-1])}" if record.broken else "new"

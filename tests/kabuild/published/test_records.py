@@ -33,7 +33,7 @@ def replayed(place: CliWorkspace, bundle: str) -> None:
 
 
 def shown(place: CliWorkspace, *arguments: str) -> dict[str, Any]:
-    ran = place.run("records", *arguments, "--json")
+    ran = place.run("records", "--json", *arguments)
     assert ran.code == 0, ran.err
     found = ran.json
     assert isinstance(found, dict)
@@ -81,7 +81,33 @@ def test_a_record_counts_once_a_replay_reproduced_it(tmp_path: Path) -> None:
     (second,) = shown(place, "c.kab", "--update", "--date=2026-01-31")["records"]
     assert (second["nanoseconds"], second["date"]) == (500.0, "2026-01-31")
     assert second["broken"] == [{k: v for k, v in first.items() if k != "broken"}]
-    assert "500 ns" in place.run("records").out
+    head, columns, task, line, *rest = place.run("records").out.splitlines()
+    assert (head.split(":")[0], columns.split()[:2], rest) == (
+        "records on cpu",
+        ["config", "time"],
+        [],
+    )
+    assert (task, line.split("  ")[1:3]) == ("//tasks/family0/t0", ["f32 n=8", "500 ns"])
+
+
+def test_patterns_select_tasks(tmp_path: Path) -> None:
+    generate(tmp_path / "work", 2, shared=1, age=0)
+    place = CliWorkspace(tmp_path / "work", tmp_path / "store")
+    retimed(place, 1000.0)
+    assert place.run("publish", "//...", "-o", "a.kab").code == 0
+    replayed(place, "a.kab")
+
+    def tasks(*patterns: str) -> list[str]:
+        found = shown(place, "a.kab", "--file=r.json", *patterns)
+        return [one["task"] for one in found["records"]]
+
+    both = ["//tasks/family0/t0", "//tasks/family0/t1"]
+    assert tasks() == tasks("//tasks/...") == both
+    assert tasks("//tasks/family0/t1") == both[1:]
+    assert tasks("--", "//...", "-//tasks/family0/t1") == both[:1]
+    absent = place.run("records", "a.kab", "--file=r.json", "//tasks/family1/t1")
+    assert (absent.code, "no record of //tasks/family1/t1" in absent.err) == (2, True)
+    assert "did you mean '//tasks/family0/t1'?" in absent.err
 
 
 @pytest.mark.parametrize(
@@ -90,6 +116,9 @@ def test_a_record_counts_once_a_replay_reproduced_it(tmp_path: Path) -> None:
         ((), "no bundle or file of records was named"),
         (("--update",), "no file of records"),
         (("absent.kab",), "absent.kab: No such file or directory"),
+        (("//a/..x",), "//a/..x"),
+        (("//a/...",), "no bundle or file of records was named"),
+        (("//a/...", "--file=r.json", "--update"), "leave one of them out"),
         (("--file=.",), "is a directory"),
         (("--file=WORKSPACE.toml",), "WORKSPACE.toml: Expecting value"),
         (("--file=r.json", "--date=yesterday"), "'yesterday' is not a date"),

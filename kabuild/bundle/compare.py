@@ -19,7 +19,7 @@ from kabuild.bundle.figures import (
     remeasured,
 )
 from kabuild.bundle.manifest import Record
-from kabuild.model.action import AGENT_FACTS, VERDICT_FILE
+from kabuild.model.action import AGENT_FACTS, TRANSCRIPT, VERDICT_FILE
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, OutputFile
 from kabuild.model.verdict import Verdict
@@ -29,7 +29,7 @@ Get = Callable[[Digest], bytes]
 PASS = Verdict.PASS.value
 _FIRST = ("verdict", "reason")
 """What is compared first."""
-_LOGS = (AGENT_FACTS, "transcript.jsonl", "calls.jsonl")
+_LOGS = (AGENT_FACTS, TRANSCRIPT, "calls.jsonl")
 _BY_TIME = ("configs", "not_applicable", "worst")
 """What a stage of a gate says of cases that it chose by the time that they take."""
 

@@ -119,7 +119,7 @@ def command(options: RecordsFlags) -> None:
 
     \b
     kabuild records results/h200/*.kab               the best published times
-    kabuild records //tasks/hip2hip/...              those of some tasks, of the workspace's file
+    kabuild records //tasks/hip2hip/...              those of some tasks
     kabuild records ours.kab --file=records.json     what ours.kab would change
     kabuild records ours.kab --file=records.json --update
 

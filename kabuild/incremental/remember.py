@@ -45,7 +45,7 @@ def remember(
     recalled: Recalled | None,
     began_ns: int,
 ) -> None:
-    """Remember the packages whose gates all passed, in sandboxes.
+    """Remember the packages whose gates all passed, in sandboxes, and whose agents finished.
 
     ``began_ns`` is the time of day at which the build began to read files; files that are not
     clearly older are not trusted. Raises StoreError.
@@ -60,7 +60,7 @@ def remember(
     fresh = {
         name: _package(name, table, own.get(name, []), summary.plan, began_ns)
         for name in built
-        if name and all(result.passed and result.hermetic for result in table[name])
+        if name and all(map(_says_all, table[name]))
     }
     asked = str(request.platform or loaded.workspace.platform or "cpu")
     if recalled:
@@ -82,6 +82,11 @@ def remember(
     memories.write(name, memory, _results(summary, fresh))
     with suppress(OSError):
         write_own(root / "out" / MARK, name.encode())
+
+
+def _says_all(result: TaskResult) -> bool:
+    """Whether gates and figures are all that a build says of a task."""
+    return result.passed and result.hermetic and result.finished
 
 
 def _by_package(items: Iterable[_T]) -> dict[str, list[_T]]:

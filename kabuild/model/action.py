@@ -26,6 +26,9 @@ The last line of its stderr is a message for people; paths in it are those of it
 AGENT_FACTS = "agent.json"
 """The facts of an agent's session, which reports show beside the results of its task."""
 
+TRANSCRIPT = "transcript.jsonl"
+"""What an agent said and did."""
+
 OUTPUT_ROOT = "out"
 """The directory for outputs, below the working directory."""
 

@@ -37,6 +37,10 @@ class Evidence:
     task_digest: str = ""
 
 
+FINISHED = "finished"
+"""The state of an agent that came to its own end."""
+
+
 @dataclass(frozen=True)
 class TaskResult:
     """The result of one task, solved once by an agent or a person.
@@ -96,6 +100,11 @@ class TaskResult:
     def passed(self) -> bool:
         """Whether it was judged, and every gate said PASS."""
         return bool(self.gates) and all(gate.passed for gate in self.gates.values())
+
+    @property
+    def finished(self) -> bool:
+        """Whether its agent, if it had one, came to its own end."""
+        return str(self.agent.get("state", FINISHED)) == FINISHED
 
     @property
     def broken(self) -> bool:

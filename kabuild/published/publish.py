@@ -14,6 +14,7 @@ from kabuild.bundle.collect import collect
 from kabuild.bundle.manifest import Manifest
 from kabuild.execution.host import instructions
 from kabuild.loading.request import Request
+from kabuild.model.action import TRANSCRIPT
 from kabuild.model.gate_result import GateResult
 from kabuild.model.label import repository_of
 from kabuild.model.options import Options
@@ -22,7 +23,7 @@ from kabuild.sandbox.namespaces import probe
 from kabuild.store import Store
 
 PUBLIC_SALT = Options.salt
-TRANSCRIPTS = ("transcript.jsonl", "calls.jsonl")
+TRANSCRIPTS = (TRANSCRIPT, "calls.jsonl")
 """Outputs of agents that may be private."""
 
 

@@ -15,7 +15,7 @@ from kabuild.base.errors import BundleError
 from kabuild.bundle.manifest import Manifest, Record, damaged
 from kabuild.bundle.task_digest import task_digest
 from kabuild.bundle.verdicts import kind_of
-from kabuild.model.action import VERDICT_FILE
+from kabuild.model.action import AGENT_FACTS, TRANSCRIPT, VERDICT_FILE
 from kabuild.model.digest import Digest
 from kabuild.model.gate import Gate, Gates, merged
 from kabuild.model.gate_result import GateResult
@@ -210,7 +210,7 @@ def in_order(gates: Mapping[str, GateResult], declared: Sequence[Gate]) -> dict[
 
 def _with_records(result: TaskResult, records: Sequence[Record], get: Get) -> TaskResult:
     judging = [record for record in records if record.gate]
-    session = next((record for record in records if record.file("agent.json")), None)
+    session = next((record for record in records if record.file(AGENT_FACTS)), None)
     compiled = _having(judging, SOURCE, get)
     baseline = next((r for r in records if r.label.endswith(".baseline.compile")), None)
     judged = _having(judging, TASK, get)
@@ -276,13 +276,13 @@ def _json(record: Record, path: str, get: Get) -> Mapping[str, Any]:
 def _session(record: Record, get: Get) -> Mapping[str, Any]:
     """An agent's report; empty if it is not a JSON object, as in a build: it spoils no bundle."""
     try:
-        return _json(record, "agent.json", get)
+        return _json(record, AGENT_FACTS, get)
     except BundleError:
         return {}
 
 
 def _lines(record: Record, get: Get) -> tuple[Mapping[str, Any], ...]:
-    file = record.file("transcript.jsonl")
+    file = record.file(TRANSCRIPT)
     if file is None or file.path in record.withheld:
         return ()
     entries = []

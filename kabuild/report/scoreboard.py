@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from kabuild.base.listing import counted
-from kabuild.base.printing import escaped
+from kabuild.base.listing import abridged, counted
+from kabuild.base.printing import escaped, in_line
+from kabuild.model.action import TRANSCRIPT
 from kabuild.model.gate import Gate, Role, merged
 from kabuild.model.gate_result import GateResult
 from kabuild.model.label import Label
 from kabuild.model.result import Outcome, Settled
-from kabuild.model.task_result import TaskResult
+from kabuild.model.task_result import FINISHED, TaskResult
 from kabuild.model.verdict import Verdict
 from kabuild.report.judgement import WIDE
 from kabuild.report.table import Style, plain, text_table
+from kabuild.report.views import view_of
 
 _MOST_COLUMNS = 100
 """Characters that are printed of an agent's own message."""
@@ -94,8 +97,17 @@ def render_table(table: Sequence[TaskResult], style: Style = plain) -> str:
     figures = ("speedup", "score") if any(result.scored for result in table) else ()
     body = [_texts(result, shown, scored=bool(figures)) for result in table]
     drawn = text_table([["task", *shown, *figures, ""], *body], style)
-    wide = bool(figures) and any(result.measured and result.measured.wide for result in table)
-    return f"{drawn}\n{WIDE}" if wide else drawn
+    return "\n".join([drawn, *_footnotes(table, scored=bool(figures))])
+
+
+def _footnotes(table: Sequence[TaskResult], *, scored: bool) -> Iterator[str]:
+    """What to do about wide intervals, and where agents that did not finish left their words."""
+    if scored and any(result.measured and result.measured.wide for result in table):
+        yield f"{WIDE}; to measure again: --nocache_test_results"
+    unfinished = [result.label.sub("agent") for result in table if not result.finished]
+    if unfinished:
+        files = [str(view_of(Path("out"), label) / TRANSCRIPT) for label in unfinished]
+        yield in_line(f"what agents that did not finish said: {abridged(files)}")
 
 
 def columns(table: Iterable[TaskResult]) -> list[str]:
@@ -150,8 +162,8 @@ def render_admission(table: Sequence[TaskResult], style: Style = plain) -> str:
 
 def agent_end(facts: Mapping[str, Any]) -> str:
     """How an unfinished agent ended, in one line; empty if it finished."""
-    state, why = str(facts.get("state", "finished")), str(facts.get("message", ""))
-    if state == "finished":
+    state, why = str(facts.get("state", FINISHED)), str(facts.get("message", ""))
+    if state == FINISHED:
         return ""
     told = ": ".join(filter(None, ("agent", state.replace("_", " "), why)))
     return textwrap.shorten(escaped(told), _MOST_COLUMNS, placeholder="...")

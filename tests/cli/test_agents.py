@@ -123,6 +123,23 @@ def test_the_end_of_an_agent_is_told(
     assert (facts["state"], facts["exit_code"], facts["message"]) == (state, exit_code, message)
 
 
+def test_each_build_says_that_an_agent_failed(had: Rogues) -> None:
+    """Also where nothing has changed: the untouched kernel would look like its work."""
+    workspace = had.workspace
+    workspace.write(
+        "fails/BUILD.toml", '[[agent]]\nname = "fails"\ncommand = ["{python}", "-c", "boom"]\n'
+    )
+    for cached in (False, True):
+        ran = workspace.run("test", "//double", "--agent=//fails", "--gates=compile")
+
+        assert (ran.code, "PASS" in ran.out) == (0, True), ran.err
+        assert "agent: failed: NameError: name 'boom' is not defined" in ran.out
+        assert ("0 executed" in ran.out) == cached, ran.out
+        (line,) = [one for one in ran.out.splitlines() if "that did not finish said: " in one]
+        transcript = workspace.root / line.partition("said: ")[2]
+        assert "Traceback" in transcript.read_text()
+
+
 def test_what_an_agent_complains_of_is_kept(had: Rogues) -> None:
     told = [e["text"] for e in had.session("complains").transcript if e["role"] == "stderr"]
 

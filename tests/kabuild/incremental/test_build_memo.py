@@ -23,6 +23,7 @@ from kabuild.incremental.split_request import merge, plan_changed
 from kabuild.loading.request import Request
 from kabuild.model.task_result import TaskResult
 from kabuild.pipeline import execute, load, plan
+from kabuild.report.scoreboard import agent_end
 from kabuild.report.views import write_views
 from kabuild.store import Store
 from kabuild.store.build_memo import BuildMemos
@@ -42,7 +43,7 @@ def board_of(results: Iterable[TaskResult]) -> Board:
     return {
         result.label.short: (
             {name: (gate.label, gate.word, gate.key) for name, gate in result.gates.items()},
-            *(result.measured, result.score, result.hermetic),
+            *(result.measured, result.score, result.hermetic, agent_end(result.agent)),
         )
         for result in results
     }

@@ -115,12 +115,12 @@ def test_a_passing_task_shows_its_figures() -> None:
 
 def test_how_an_agent_failed_stands_in_its_line() -> None:
     facts = {"state": "timed_out", "message": f"it said\n\x1b[1m{'much ' * 99}"}
-    (_, line) = render_table([replace(table_of(*PASSED)[0], agent=facts)]).splitlines()
+    (_, line, more) = render_table([replace(table_of(*PASSED)[0], agent=facts)]).splitlines()
     note = line.partition("320.0  ")[2]
 
     assert note.startswith("agent: timed out: it said \\u001b[1mmuch much")
-    assert note.endswith("much...")
-    assert len(note) <= 100
+    assert (note[-7:], len(note) <= 100) == ("much...", True)
+    assert more.endswith("finish said: out/tasks/softmax/softmax.agent/transcript.jsonl")
 
 
 def test_colours_surround_words_and_keep_columns() -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import click
 
+from kabuild.base.printing import in_line
 from kabuild.cli.new import say_written
 from kabuild.cli.types import InputPath
+from kabuild.loading.roots import WORKSPACE_FILE
 from kabuild.scaffold import new_task, new_workspace
 
 _FIRST = ("hip2hip", "silu")
@@ -29,3 +31,6 @@ def command(*, directory: Path) -> None:
     say_written(written)
     enter = "" if directory.resolve() == Path.cwd() else f"cd {shlex.quote(str(directory))} && "
     click.echo(f"judge its tasks with: {enter}kabuild test //...")
+    above = directory.resolve().parents
+    if outer := next((one for one in above if (one / WORKSPACE_FILE).is_file()), None):
+        click.echo(in_line(f"it is apart from the workspace around it, {outer}"), err=True)

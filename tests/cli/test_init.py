@@ -57,6 +57,15 @@ def test_a_new_agent_hands_in_what_it_changed(started: CliWorkspace) -> None:
     assert "kThreads = 128;" in handed_in.read_text()
 
 
+def test_a_workspace_inside_of_another_is_said_to_be_apart(tmp_path: Path) -> None:
+    outer = CliWorkspace(tmp_path, tmp_path / "store")
+    assert outer.run("init").err == ""
+    assert (
+        outer.run("init", "inner").err == f"it is apart from the workspace around it, {tmp_path}\n"
+    )
+    assert "inner" not in outer.run("query", "//...").out
+
+
 def test_nothing_is_overwritten(started: CliWorkspace) -> None:
     kernel = started.root / "tasks/hip2hip/mine/mine.hip"
     before = kernel.read_text()

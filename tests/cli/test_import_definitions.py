@@ -164,6 +164,7 @@ def test_solutions_need_the_entry(sol: CliWorkspace) -> None:
     ran = _judged(sol, "@sol//examples/gemm", "def kernel(a, b):\n    return a @ b.mT\n")
 
     assert (ran.code, ran.gate("compile")["reason"]) == (3, "MISSING_ENTRY"), ran.out
+    assert ran.gate("compile")["summary"] == "kernel.py: it does not define 'run'"
 
 
 def test_tasks_are_proved_with_the_benchmarks_own_comparison(sol: CliWorkspace) -> None:

@@ -50,7 +50,7 @@ def judge(source: Path, names: Sequence[str], until: str = "") -> tuple[str, Seq
     # Names from 'import *' or globals() are known only when the module runs.
     if not defined & {*names, "*"}:
         wanted = " or ".join(f"'{name}'" for name in names)
-        raise Refusal(Reason.MISSING_ENTRY, f"{source.name} does not define {wanted}")
+        raise Refusal(Reason.MISSING_ENTRY, f"{source.name}: it does not define {wanted}")
     text = normalised(module)
     return text, original_lines(module, text)
 

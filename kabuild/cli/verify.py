@@ -51,39 +51,40 @@ def command(
         with Store.open() as store:
             copy = copied_bundle(bundle, store)
             verified = verify_file(copy, store, known_gates(), limit=max_bytes, named=bundle)
-            lines = [told(bundle, verified)]
             wanted = signature or allowed_signers
             where = signature or signature_of(bundle)
+            who = UNSIGNED
             if wanted or where.is_file():
-                who = signer(copy, where, allowed_signers)
                 more = "" if allowed_signers else " (identity not checked)"
-                lines.append(in_line(f"signed by {who}{more}"))
-            else:
-                lines.append(UNSIGNED)
+                who = f"signed by {signer(copy, where, allowed_signers)}{more}"
     except OSError as error:
         raise UsageError(Reason.BAD_FLAG, f"{bundle}: {error.strerror}") from None
-    click.echo("\n".join(lines))
+    click.echo(told(bundle, verified, who))
 
 
-def told(bundle: Path, verified: Verified) -> str:
-    """What the bundle holds; its names make no lines, and act on no terminal."""
-    return "\n".join(map(in_line, _lines(bundle, verified)))
-
-
-def _lines(bundle: Path, verified: Verified) -> list[str]:
+def told(bundle: Path, verified: Verified, who: str) -> str:
+    """What the bundle holds, and ``who`` claims it; its names make no lines, act on no terminal."""
     manifest = verified.manifest
     actions, blobs = len(manifest.records), len(manifest.blobs)
     counts = f"{counted(actions, 'action')}, {counted(blobs, 'blob')}"
-    return [
-        f"{bundle}: whole; {counts}, published with kabuild {manifest.kabuild!r}",
-        *(
-            f"  {gate}: {', '.join(f'{count} {word}' for word, count in ended.items())}"
-            for gate, ended in verified.verdicts.items()
-        ),
-        *lacking(manifest, verified.left_out),
-        *(f"  runs {command!r} {_times(count)}" for command, count in verified.commands.items()),
-        *whose(verified.origins),
-    ]
+    most = max(map(len, verified.verdicts), default=0)
+    parts = (
+        [f"{bundle}: whole; {counts}, published with kabuild {manifest.kabuild!r}"],
+        [
+            who,
+            *(
+                f"  {gate:<{most}}  {', '.join(f'{count} {word}' for word, count in ended.items())}"
+                for gate, ended in verified.verdicts.items()
+            ),
+            *lacking(manifest, verified.left_out),
+        ],
+        [
+            "a replay runs",
+            *(f"  {command!r} {_times(count)}" for command, count in verified.commands.items()),
+            *whose(verified.origins),
+        ],
+    )
+    return "\n\n".join("\n".join(map(in_line, lines)) for lines in parts)
 
 
 def _times(count: int) -> str:

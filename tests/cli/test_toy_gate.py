@@ -156,7 +156,7 @@ def test_bundles_hold_it(toyed: CliWorkspace, tmp_path: Path) -> None:
     assert toyed.run("publish", "//t", "--gates=+toy", "-o", bundle).code == 0
 
     here = toyed.run("verify", bundle)
-    assert "  toy: 1 PASS\n" in here.out
+    assert "\n  toy     1 PASS\n" in here.out
     assert "requested gates: make, race, points, toy\n" in here.out
     assert "left out" not in here.out
     assert "| made | toyed |" in toyed.run("report", bundle, "--format=md").out

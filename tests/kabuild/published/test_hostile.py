@@ -336,7 +336,7 @@ def test_no_name_in_a_bundle_makes_a_line_of_its_own_or_clears_another() -> None
     manifest = Manifest("1", {}, {"gates": [f"perf\n{false}\x1b[2K"]}, (), {})
     verified = Verified(manifest, {}, {}, {path: 1}, found)
     replayed = Replayed(manifest, (Comparison(RECORD, Word.DIFFERENT, path),), found, {})
-    for said in (verify.told(Path("a.kab"), verified), replay.told(replayed)):
+    for said in (verify.told(Path("a.kab"), verified, "ada"), replay.told(replayed)):
         assert not set(said) & set("\x1b\r")
         assert false not in said.splitlines()
         assert false in said

@@ -162,6 +162,24 @@ def test_beyond_32_bits_all_dims_grow(tmp_path):
     assert extents.beyond_32_bits(replace(ground, space=parse_spec(SPEC).space), 1 << 38) is None
 
 
+@pytest.mark.parametrize("least", [0, 1, 3])
+@pytest.mark.parametrize(
+    "where",
+    ["", "cols % 2 == 1", "cols % 64 == 0", "rows < cols", "cols <= 3 * rows", "rows == 7"],
+)
+def test_beyond_32_bits_is_a_size_of_the_task(tmp_path, least, where):
+    ground = Ground.of(parse_spec(write_spec(tmp_path)))
+    dims = {"rows": (least, 1 << 17), "cols": (1, 1 << 17)}
+    space = replace(ground.space, dims=dims, where=(where,) if where else ())
+
+    wide = extents.beyond_32_bits(replace(ground, space=space), 1 << 38)
+
+    assert (wide is None) == (where == "rows == 7")  # 7 * 2¹⁷ elements are too few
+    if wide is not None:
+        assert space.contains(wide.dims), wide.dims
+        assert 1 << 31 < wide.dims["rows"] * wide.dims["cols"] <= 1.1 * (1 << 31), wide.dims
+
+
 class Held:
     """Stands for what an oracle holds when a device has no more memory."""
 

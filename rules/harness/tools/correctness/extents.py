@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from base import shapes
@@ -27,6 +27,8 @@ _CALLS, _MOST_CALLS = 2, 20
 _PATIENCE = 2.0  # seconds for these calls
 _ELEMENTS_ON_CPU = 1 << 22
 _WIDE = 1 << 31  # more elements than a 32-bit index can count
+_NONE = sys.maxsize  # the elements of what has no shape
+_NEAR = 64  # how far the conditions of a space may lead from a size
 _BYTES_AN_ELEMENT = 48  # for both sides' tensors, and the oracle's in double precision
 
 
@@ -70,27 +72,59 @@ def beyond_32_bits(ground: Ground, memory_bytes: int) -> Config | None:
     """
     if memory_bytes < _WIDE * _BYTES_AN_ELEMENT:
         return None
-    dims, last = ground.least(), ""
-    while _elements(ground, dims) <= _WIDE:
-        free = [name for name in ground.free() if dims[name] < ground.space.dims[name][1]]
-        if not free:
+    dims = settled(ground, ground.least())
+    name, shorter = "", dims
+    while not _is_wide(ground, dims):
+        grown = _grown(ground, dims)
+        if grown is None:
             return None
-        last = min(free, key=lambda name: dims[name])
-        dims[last] = min(dims[last] * 2, ground.space.dims[last][1])
-    low, high = dims[last] // 2, dims[last]
+        shorter, (name, dims) = dims, grown
+    if name:
+        dims = _least_wide(ground, dims, name, shorter[name])
+    narrow = min(ground.space.dtypes, key=lambda name: int(name.strip("bfiu")))
+    return _config(ground, narrow, dims)
+
+
+def _is_wide(ground: Ground, dims: Dims) -> bool:
+    """Whether an index of 32 bits is too short; false for what has no shape yet."""
+    return _WIDE < _elements(ground, dims) < _NONE
+
+
+def _grown(ground: Ground, dims: Dims) -> tuple[str, Dims] | None:
+    """The shortest dim that can be about doubled while none gets shorter, and all dims then."""
+    for name in sorted(ground.free(), key=lambda name: dims[name]):
+        twice, most = max(1, 2 * dims[name]), ground.space.dims[name][1]
+        for found in _near(ground, dims, name, sorted({min(twice, most), min(twice + 1, most)})):
+            none_shorter = all(found[other] >= extent for other, extent in dims.items())
+            if found[name] > dims[name] and none_shorter:
+                return name, found
+    return None
+
+
+def _least_wide(ground: Ground, dims: Dims, name: str, low: int) -> Dims:
+    """``dims``, which are wide, with one of them as short as they stay so, above ``low``."""
+    high = dims[name]
     while low + 1 < high:
         middle = (low + high) // 2
-        wide = _elements(ground, {**dims, last: middle}) > _WIDE
+        wide = _is_wide(ground, {**dims, name: middle})
         low, high = (low, middle) if wide else (middle, high)
-    narrow = min(ground.space.dtypes, key=lambda name: int(name.strip("bfiu")))
-    return _config(ground, narrow, {**dims, last: high})
+    near = _near(ground, dims, name, range(high, min(high + _NEAR, dims[name])))
+    return next((found for found in near if _is_wide(ground, found)), dims)
+
+
+def _near(ground: Ground, dims: Dims, name: str, extents: Iterable[int]) -> Iterator[Dims]:
+    """Points of the space near ``dims`` with each of the ``extents`` of one dim."""
+    for extent in extents:
+        found = settled(ground, {**dims, name: extent})
+        if ground.space.contains(found):
+            yield found
 
 
 def _elements(ground: Ground, dims: Dims) -> int:
     try:
         return largest_tensor(ground.signature, dims)
     except shapes.ShapeError:  # such as a window longer than its input
-        return sys.maxsize
+        return _NONE
 
 
 def _stretched(ground: Ground, name: str, elements: int) -> Dims:

@@ -8,8 +8,8 @@ def inputs(config, generator):
 
     In half of the rows tokens are numbered by likelihood: a wrong temperature, or leaving out what
     is unlikely, shifts draws along the columns. In the others any column is as likely as another,
-    and none can be left out. Column 0 is padding, which no row may draw. In every fourth row about
-    half of the others are forbidden as well, also likely ones.
+    and none can be left out. Any row may forbid any of its columns, also likely ones: about half of
+    them in every fourth row, a few in the others. Column 0 is padding, which hardly a row may draw.
     """
     rows, vocab = config["rows"], config["vocab"]
     spread = 0.5 + 2.0 * torch.rand(rows, 1, generator=generator)
@@ -17,9 +17,11 @@ def inputs(config, generator):
     ranked = logits[:, 1:].sort(dim=-1, descending=True).values
     by_likelihood = torch.rand(rows, 1, generator=generator) < 0.5
     logits[:, 1:] = torch.where(by_likelihood, ranked, logits[:, 1:])
-    forbidden = torch.rand(rows, vocab, generator=generator) < 0.5
-    forbidden &= (torch.arange(rows) % 4 == 3)[:, None]
-    forbidden[:, 0], forbidden[:, 1] = True, False
+    share = torch.where(torch.rand(rows, 1, generator=generator) < 0.25, 0.5, 0.03)
+    forbidden = torch.rand(rows, vocab, generator=generator) < share
+    forbidden[:, 0] = torch.rand(rows, generator=generator) < 0.95
+    kept = torch.randint(vocab, (rows, 1), generator=generator)
+    forbidden.scatter_(1, kept, value=False)
     return {
         "logits": logits.to(config["dtype"]),
         "allowed": (~forbidden).to(torch.uint8),

@@ -13,7 +13,7 @@ from truth.stage import StageReport, report
 
 STAGE = "samples"
 LEAST, MOST = 8, 128
-_DRAWS = {"hip": 1 << 16, "torch": 1 << 16, "python": 1 << 13, "call": 1 << 16}
+_DRAWS = {"hip": 1 << 16, "torch": 1 << 16, "python": 1 << 14, "call": 1 << 16}
 _DRAWS_ELSEWHERE = 1 << 22
 _BATCH = 8
 ELEMENTS_ELSEWHERE = 1 << 16

@@ -3,13 +3,15 @@
 A task's ``cdf`` turns every drawn value into a *level*: the share of the distribution below it.
 Levels of a right sampler are uniform between 0 and 1 and independent of each other, whatever its
 generator. So all parts of an output are compared with the uniform distribution. So are the sums
-and differences, modulo 1, of levels at certain distances. Levels at any other distance must not
-correlate either.
+and differences, modulo 1, of levels at certain distances, and of the first and the last. Levels at
+any other distance must not correlate either. Nor may many calls as wholes differ more than
+independent draws do.
 
 The bounds hold for any number of draws (Massart's form of the inequality of Dvoretzky, Kiefer
-and Wolfowitz, and Hoeffding's, divided among all comparisons of one output): a right sampler is
-refused with a probability below ``REFUSED``. A share of draws that is off by ``5 / sqrt(n)`` is
-nearly always found among ``n``.
+and Wolfowitz, Chernoff's, and Hoeffding's, divided among all comparisons of one output): a right
+sampler is refused with a probability below ``REFUSED``. A share of draws that is off by
+``5 / sqrt(n)`` is nearly always found among ``n``, and a share of ``50 / n`` that is never drawn,
+where that is the likeliest or the unlikeliest end.
 """
 
 from __future__ import annotations
@@ -108,7 +110,7 @@ def complaint(levels: Tensor, distances: Sequence[int], tolerance: float) -> str
     if not count:
         return ""
     sizes = [count, *(1 << p for p in range(5, count.bit_length()) if 1 << p < count)]
-    tests = sum(count // size for size in sizes) + 2 * len(distances)
+    tests = sum(count // size for size in sizes) + 2 * len(distances) + 2
     budget = REFUSED / (2 * tests)
     for size in sizes:
         if said := _uneven(levels[count % size :].reshape(-1, size), budget, tolerance):
@@ -125,9 +127,32 @@ def complaint(levels: Tensor, distances: Sequence[int], tolerance: float) -> str
                 f"the draws depend on each other: {one.numel()} pairs that are "
                 f"{distance} elements apart"
             )
-    if distance := _recurring(levels, REFUSED / 2):
+    half = count // 2
+    if half >= SMALLEST and related(levels[:half], levels.flip(0)[:half], tolerance, budget):
+        return f"the draws depend on each other: {half} pairs as far from the start as from the end"
+    if distance := _recurring(levels, REFUSED / 4):
         return f"the draws depend on each other: they correlate with those {distance} elements on"
     return ""
+
+
+def scattered(calls: Sequence[Tensor], tolerance: float) -> str:
+    """Evidence that the draws of a call depend on each other, wherever they are; empty if none.
+
+    The sum of a call's levels then varies more from call to call. Uniform levels have the moments
+    of normal ones at most, so Chernoff's bound for sums of normal squares holds for these sums.
+
+    Args:
+        calls: the levels of each call, which have nothing in common with those of another.
+    """
+    squares = 0.0
+    for levels in calls:
+        off = abs(float((levels - 0.5).sum().item())) - levels.numel() * tolerance
+        squares += 12.0 * max(off, 0.0) ** 2 / max(levels.numel(), 1)
+    ratio = squares / max(len(calls), 1)
+    surprise = 0.5 * len(calls) * (ratio - 1.0 - math.log(ratio)) if ratio > 1.0 else 0.0
+    if surprise < math.log(4.0 / REFUSED):
+        return ""
+    return f"the draws of a call depend on each other: its sums vary {ratio:.3g} times too much"
 
 
 def far_complaint(levels: Tensor, tested: slice, distances: Sequence[int], tolerance: float) -> str:
@@ -195,20 +220,33 @@ def _correlations(one: Tensor, other: Tensor) -> Tensor:
 def _uneven(parts: Tensor, budget: float, tolerance: float) -> tuple[int, str] | None:
     """The part whose levels are least uniform, with a description; None if all are uniform."""
     size = parts.shape[1]
-    allowed = math.sqrt(math.log(2.0 / budget) / (2.0 * size)) + tolerance
+    allowed = math.sqrt(math.log(4.0 / budget) / (2.0 * size)) + tolerance
     ordered = parts.sort(dim=1).values
     ranks = torch.arange(1, size + 1, dtype=torch.float64, device=parts.device) / size
     above, below = ranks - ordered, ordered - ranks + 1.0 / size
     off = torch.maximum(above, below)
-    worst = off.amax(dim=1)
-    part = int(worst.argmax().item())
-    if float(worst[part].item()) <= allowed:
-        return None
-    at = int(off[part].argmax().item())
+    known = f"allowed: {allowed:.1%} off"
+    if float(off.max().item()) <= allowed:
+        off = torch.maximum(
+            size * _nats(ranks, ordered + tolerance),
+            size * _nats(1.0 - ranks + 1.0 / size, 1.0 - ordered + tolerance),
+        )
+        surprise = float(off.max().item()) - math.log(2.0 * size)
+        if surprise <= math.log(2.0 / budget):
+            return None
+        known = f"by chance once in 10^{surprise / math.log(10.0):.0f} times"
+    part, at = divmod(int(off.argmax().item()), size)
     level = float(ordered[part, at].item())
     more = bool(above[part, at] >= below[part, at])
     share = float(ranks[at].item()) - (0.0 if more else 1.0 / size)
-    return part, f"{share:.1%} lie in the lowest {level:.1%} of it (allowed: {allowed:.1%} off)"
+    return part, f"{share:.2%} lie in the lowest {level:.2%} of it ({known})"
+
+
+def _nats(share: Tensor, expected: Tensor) -> Tensor:
+    """How unexpected shares are, in nats per draw (Chernoff); 0 where they are not too large."""
+    expected = expected.clamp(2.0**-60, 1.0)
+    rest = torch.special.xlogy(1.0 - share, (1.0 - share) / (1.0 - expected).clamp_min(2.0**-60))
+    return torch.where(share > expected, share * torch.log(share / expected) + rest, 0.0)
 
 
 def _pairs(levels: Tensor, distance: int) -> tuple[Tensor, Tensor]:

@@ -24,9 +24,10 @@ class Mistake:
         return kernel.replace(self.right, self.wrong)
 
 
-def mistake_in(task: Declared) -> Mistake | None:
-    """The mistake of a task; None if it has none here."""
-    return MISTAKES.get(task.label.removeprefix("//tasks/"))
+def mistakes_in(task: Declared) -> tuple[Mistake, ...]:
+    """The mistake and the shortcut of a task, those of the two that it has here."""
+    name = task.label.removeprefix("//tasks/")
+    return tuple(known[name] for known in (MISTAKES, SHORTCUTS) if name in known)
 
 
 MISTAKES = {
@@ -245,3 +246,47 @@ MISTAKES = {
     "triton2triton/clip_loss": Mistake("total * tl.exp(peak - higher)", "total"),
     "triton2triton/wave_3d": Mistake("-205.0 / 24.0", "-205.0 / 72.0"),
 }
+
+SHORTCUTS = {
+    "hip2hip/attention_backward": Mistake("expf(scale * score", "expf(0.125f * score"),
+    "hip2hip/dequant_int4": Mistake(
+        "centre = zero[group]", "centre = max(5, min(10, zero[group]))"
+    ),
+    "hip2hip/gumbel_sample": Mistake("allowed[i] &&", "(row % 4 == 3 ? allowed[i] : col > 0) &&"),
+    "hip2hip/radix_sort": Mistake("int shift = 0;", "int shift = 4;"),
+    "triton2triton/argmax": Mistake(
+        "value > best", "(value > best) | ((value == best) & (1.0 / value > 1.0 / best))"
+    ),
+    "triton2triton/attention_t5_bias": Mistake(
+        "tl.load(bucket + tl.abs(apart), mask=known, other=0)",
+        "tl.minimum(tl.abs(apart), tl.load(bucket + tl.abs(apart), mask=known, other=0))",
+    ),
+    "triton2triton/decode_kv_int8": Mistake(
+        "tl.load(length + head // kv_heads)",
+        "tl.where(head < tl.num_programs(0) - kv_heads, tl.load(length + head // kv_heads), seq)",
+    ),
+    "triton2triton/dpo_loss": Mistake("tl.load(mask + place) != 0", "tl.load(token + place) >= 0"),
+    "triton2triton/gemm_fp8_block": Mistake(
+        "(code & 127) << 20", "code * (code % 128 > 7) % 128 << 20"
+    ),
+    "triton2triton/matrix_nms": Mistake(
+        "row_label[:, None] == col_label[None, :]",
+        "(row_label[:, None] ^ col_label[None, :]) % 128 == 0",
+    ),
+    "triton2triton/mla_decode": Mistake(
+        "tl.load(length + sequence)",
+        "tl.where(sequence < tl.num_programs(0) - 1, tl.load(length + sequence), context)",
+    ),
+    "triton2triton/tree_attention": Mistake(
+        "range(0, nodes, BLOCK_N)",
+        "range(0, tl.minimum(nodes, (tl.program_id(1) + 1) * BLOCK_M), BLOCK_N)",
+    ),
+    "triton2triton/unique_counts": Mistake(
+        "(own != before)", "(own.to(tl.float64) != before.to(tl.float64))"
+    ),
+    "triton2triton/window_attention": Mistake(
+        "(q_region[:, None] == k_region[None, :])",
+        "((q_region[:, None] == k_region[None, :]) | (window % kinds == 0))",
+    ),
+}
+"""What a kernel could leave out if inputs were no wider than a model usually has them."""

@@ -24,7 +24,7 @@ from tests.tasks.chosen import (
     turn,
 )
 from tests.tasks.declared import Declared, all_tasks
-from tests.tasks.mistakes import mistake_in
+from tests.tasks.mistakes import mistakes_in
 from tests.testkit.cli import CliWorkspace, Ran
 from tests.testkit.kept import ROOT
 from tests.testkit.runtime import judged_store
@@ -121,7 +121,7 @@ def test_mistakes_in_chosen_kernels_are_rejected(suite: Suite) -> None:
     suite.begun.add("mistakes")
     accepted = []
     for task in suite.tasks:
-        if mistake := mistake_in(task):
+        for mistake in mistakes_in(task):
             wrong = mistake.made_in(task.kernel.read_text())
             file = suite.workspace.write(f"wrong/{task.family}/{task.kernel.name}", wrong)
             gates = ("--gates=compile,correctness", "--json")

@@ -6,7 +6,8 @@ import torch
 def inputs(config, generator):
     """Draw Gaussians that cover a few neighbouring tiles each, with the same depth in all of them.
 
-    So equal depths occur, also within a tile. A few tiles have a large part of all pairs.
+    So equal depths occur, also within a tile. Others differ by a few units in the last place. A few
+    tiles have a large part of all pairs.
     """
     n = config["n"]
     things = n // 5 + 1
@@ -16,6 +17,13 @@ def inputs(config, generator):
     depth = 0.2 + 30.0 * torch.rand(things, generator=generator) ** 2
     coarse = torch.rand(things, generator=generator) < 0.2
     depth = torch.where(coarse, (8.0 * depth).ceil() / 8.0, depth)
+    close = torch.rand(things, generator=generator) < 0.1
+    close[0] = False
+    centre = torch.where(close, centre.roll(1), centre)
+    bits = depth.roll(1).view(torch.int32) + torch.randint(
+        -9, 10, (things,), generator=generator, dtype=torch.int32
+    )
+    depth = torch.where(close, bits.view(torch.float32), depth)
     return {
         "tile": (centre[thing] + near // 4).clamp_max(65535).to(torch.int32),
         "depth": depth[thing],

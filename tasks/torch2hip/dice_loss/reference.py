@@ -5,12 +5,12 @@ from torch.nn.functional import cross_entropy, one_hot
 
 
 def inputs(config, generator):
-    """Draw targets that are mostly background, in runs, and logits that know them in part."""
+    """Draw targets, mostly background, in runs of any length, and logits that know some of them."""
     images, classes, pixels = config["images"], config["classes"], config["pixels"]
-    run = 1 + torch.arange(pixels) // 20
-    drawn = torch.rand(images, int(run[-1]) + 1, generator=generator)
+    run = (torch.rand(images, pixels, generator=generator) < 0.05).cumsum(-1)
+    drawn = torch.rand(images, int(run.max()) + 1, generator=generator)
     kind = ((drawn - 0.4).clamp_min(0) / 0.6 * classes).long().clamp_max(classes - 1)
-    target = kind[:, run]
+    target = kind.gather(-1, run)
     sure = 1.0 + 2.0 * torch.rand(images, classes, 1, generator=generator)
     logits = 1.5 * torch.randn(images, classes, pixels, generator=generator)
     for c in range(classes):

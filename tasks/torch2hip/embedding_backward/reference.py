@@ -7,7 +7,7 @@ def inputs(config, generator):
     """Draw gradients with a size a token, and words as a text has them.
 
     A word's frequency falls with its rank, and ranks lie anywhere in the table; a tenth of the
-    tokens is padding.
+    tokens is padding, if that is a word at all.
     """
     tokens, vocab, cols = config["tokens"], config["vocab"], config["cols"]
     size = 0.2 + torch.rand(tokens, 1, generator=generator)
@@ -15,7 +15,8 @@ def inputs(config, generator):
     rank = (vocab ** torch.rand(tokens, generator=generator)).long() - 1
     word = torch.randperm(vocab, generator=generator)[rank.clamp(0, vocab - 1)]
     padded = torch.rand(tokens, generator=generator) < 0.1
-    token = word.masked_fill(padded, config["padding"])
+    is_word = 0 <= config["padding"] < vocab
+    token = word.masked_fill(padded, config["padding"]) if is_word else word
     return {"dy": dy.to(config["dtype"]), "token": token}
 
 

@@ -12,7 +12,7 @@ def inputs(config, generator):
     spread = 1.0 + 2.0 * torch.rand(rows, 1, generator=generator)
     logits = spread * torch.randn(rows, vocab, generator=generator) + 1.0
     occurs = torch.rand(rows, vocab, generator=generator) < 0.03 + 0.3 * (logits > 2.0 * spread)
-    often = (1.0 / (0.02 + torch.rand(rows, vocab, generator=generator))).clamp_max(50.0)
+    often = (1.0 / (0.002 + torch.rand(rows, vocab, generator=generator))).clamp_max(255.0)
 
     def between(low, high):
         return low + (high - low) * torch.rand(rows, generator=generator)

@@ -8,7 +8,8 @@ BASE = 10000.0
 def inputs(config, generator):
     """Draw gradients with a size a head, tables of angles, and positions of packed sequences.
 
-    Positions start anew in the middle, at any place, and end where the table does.
+    Positions start anew at any token and any place, and end where the table does. A few are those
+    of single tokens.
     """
     tokens, heads, kv_heads = config["tokens"], config["heads"], config["kv_heads"]
     half, places, dtype = config["half"], config["places"], config["dtype"]
@@ -19,15 +20,19 @@ def inputs(config, generator):
 
     turn = 0.9 + 0.2 * torch.rand(half, generator=generator)
     angle = torch.arange(places)[:, None] * turn * BASE ** (-torch.arange(half) / half)
-    first = torch.randint(0, places, (2,), generator=generator)
-    second_half = (torch.arange(tokens) >= tokens // 2).long()
+    place = torch.arange(tokens)
+    begins = torch.rand(tokens, generator=generator) < 8.0 / tokens
+    since = place - torch.where(begins, place, 0).cummax(0).values
+    first = torch.randint(0, places, (tokens,), generator=generator)[begins.cumsum(0) - 1]
+    single = torch.rand(tokens, generator=generator) < 0.01
+    anywhere = torch.randint(0, places, (tokens,), generator=generator)
     return {
         "dq": gradients(heads),
         "dk": gradients(kv_heads),
         "dv": gradients(kv_heads),
         "cos": angle.cos(),
         "sin": angle.sin(),
-        "position": ((first[second_half] + torch.arange(tokens)) % places).to(torch.int32),
+        "position": torch.where(single, anywhere, (first + since) % places).to(torch.int32),
     }
 
 

@@ -7,8 +7,9 @@ def inputs(config, generator):
     """Draw logits whose best tokens are close: in a third of the rows several are the largest.
 
     In another third the others are smaller by a few steps of float32, or equal in a smaller dtype.
-    They are a power of two apart, so that kernels that walk in strides meet them in one lane. On
-    request some tokens are banned, and one row of several has nothing else.
+    They are a power of two apart, so that kernels that walk in strides meet them in one lane. In a
+    fifth of the rows nothing is above zero, and zeros of both signs are the largest. On request
+    some tokens are banned, and one row of several has nothing else.
     """
     rows, vocab = config["rows"], config["vocab"]
     logits = 3.0 * torch.randn(rows, vocab, generator=generator)
@@ -25,6 +26,10 @@ def inputs(config, generator):
     logits = logits.scatter(1, first, peak)
     if bans and rows > 1:
         logits[torch.randint(0, rows, (1,), generator=generator)] = -torch.inf
+    zero = torch.where(torch.rand(rows, vocab, generator=generator) < 0.5, 0.0, -0.0)
+    few = torch.rand(rows, vocab, generator=generator) < 4.0 / vocab
+    below = torch.where(few, zero, -logits.abs())
+    logits = torch.where(torch.rand(rows, 1, generator=generator) < 0.2, below, logits)
     return {"logits": logits.to(config["dtype"])}
 
 

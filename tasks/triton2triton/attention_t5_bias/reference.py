@@ -8,7 +8,8 @@ def inputs(config, generator):
 
     Half of the buckets are distances, and the others grow by a constant factor, up to a distance
     from which on the last one counts. Biases favour near keys in some heads, and keys of one side
-    in others. The last sequence has no padding.
+    in others. One sequence has hardly any padding. Buckets are
+    numbered in any order, and a few distances have one of their own choice.
     """
     batch, heads, seq = config["batch"], config["heads"], config["seq"]
     dim, kinds, dtype = config["dim"], config["kinds"], config["dtype"]
@@ -21,17 +22,22 @@ def inputs(config, generator):
     apart = torch.arange(seq, dtype=torch.float64)
     grown = torch.log((apart / exact).clamp_min(1.0)) / torch.log(farthest / exact)
     bucket = torch.where(apart < exact, apart, exact + grown * (kinds - exact))
+    odd = torch.rand(seq, generator=generator) < 0.1
+    bucket = torch.where(odd, torch.randint(kinds, (seq,), generator=generator), bucket.long())
+    number = torch.randperm(kinds, generator=generator)
     side = 1.5 * torch.randn(2, 1, heads, generator=generator)
     slope = 4.0 * torch.rand(heads, generator=generator) / kinds
     table = side - slope * torch.arange(kinds)[:, None]
     table = table + 0.5 * torch.randn(2, kinds, heads, generator=generator)
     length = torch.randint((seq + 3) // 4, seq + 1, (batch,), generator=generator)
-    length[-1] = seq
+    length = torch.where(torch.rand(batch, generator=generator) < 0.2, 1 + length // 16, length)
+    nearly = seq - torch.randint(1 + seq // 8, (1,), generator=generator)
+    length[torch.randint(batch, (1,), generator=generator)] = nearly
     return {
         "q": q.to(dtype),
         "k": k.to(dtype),
         "v": v.to(dtype),
-        "bucket": bucket.clamp_max(kinds - 1).to(torch.int32),
+        "bucket": number[bucket.clamp_max(kinds - 1)].to(torch.int32),
         "table": table.flatten(0, 1),
         "length": length.to(torch.int32),
     }

@@ -6,13 +6,15 @@ import torch
 def inputs(config, generator):
     """Draw frames that change slowly, and steps that follow them in some heads, and not in others.
 
-    In a head that follows, step i looks for a frame near its share of the length. The last
-    sequence has no padding.
+    In a head that follows, step i looks for a frame near its share of the length. One
+    sequence has hardly any padding.
     """
     batch, heads, steps = config["batch"], config["heads"], config["steps"]
     frames, dim, dtype = config["frames"], config["dim"], config["dtype"]
     length = torch.randint((frames + 3) // 4, frames + 1, (batch,), generator=generator)
-    length[-1] = frames
+    length = torch.where(torch.rand(batch, generator=generator) < 0.2, 1 + length // 16, length)
+    nearly = frames - torch.randint(1 + frames // 8, (1,), generator=generator)
+    length[torch.randint(batch, (1,), generator=generator)] = nearly
     k = torch.randn(batch, heads, frames, dim, generator=generator)
     v = torch.randn(batch, heads, frames, dim, generator=generator)
     v += torch.randn(batch, heads, 1, dim, generator=generator)

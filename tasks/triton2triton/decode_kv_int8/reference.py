@@ -6,9 +6,9 @@ import torch
 def inputs(config, generator):
     """Draw queries with a temperature a head, and caches as 8 bits hold normal keys and values.
 
-    Keys share an offset, as keys after a rotary embedding do in their slow columns. Lengths are
-    from a quarter of the cache on; tokens beyond them have scales of their own, too. The last
-    sequence fills the cache.
+    Keys share an offset, as keys after a rotary embedding do in their slow columns. Most
+    lengths are from a quarter of the cache on; tokens beyond them have scales of their own, too.
+    One sequence nearly fills the cache.
     """
     batch, heads, group = config["batch"], config["kv_heads"], config["group"]
     seq, dim = config["seq"], config["dim"]
@@ -20,7 +20,9 @@ def inputs(config, generator):
     v = size * (0.5 + torch.randn(batch, heads, seq, dim, generator=generator))
     k_scale, v_scale = k.abs().amax(dim=-1) / 127, v.abs().amax(dim=-1) / 127
     length = torch.randint((seq + 3) // 4, seq + 1, (batch,), generator=generator)
-    length[-1] = seq
+    length = torch.where(torch.rand(batch, generator=generator) < 0.2, 1 + length // 16, length)
+    nearly = seq - torch.randint(1 + seq // 8, (1,), generator=generator)
+    length[torch.randint(batch, (1,), generator=generator)] = nearly
     return {
         "q": q.to(config["dtype"]),
         "k": (k / k_scale[..., None]).round().to(torch.int8),

@@ -8,7 +8,8 @@ def inputs(config, generator):
     """Draw maps of which each is about half as high and wide as the one before, and points.
 
     Points lie around a query's own place, a few of them far away and outside. Neighbouring
-    pixels differ, and heads have their own size. A few tokens belong to no map.
+    pixels differ, and heads have their own size. A few tokens, before or after
+    the maps, belong to none.
     """
     batch, tokens, queries = config["batch"], config["tokens"], config["queries"]
     heads, dim, dtype = config["heads"], config["dim"], config["dtype"]
@@ -23,6 +24,7 @@ def inputs(config, generator):
         size[level] = torch.tensor([height, pixels // height])
         begin[level] = used
         used += height * (pixels // height)
+    begin += torch.randint(tokens - used + 1, (1,), generator=generator, dtype=torch.int32)
     largest = 0.3 + 2.0 * torch.rand(heads, 1, generator=generator)
     value = largest * (0.3 + torch.randn(batch, tokens, heads, dim, generator=generator))
     shape = batch, queries, heads, levels, points

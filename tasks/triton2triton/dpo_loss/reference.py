@@ -8,7 +8,8 @@ def inputs(config, generator):
     """Draw logits that are sure of some tokens, answers behind prompts, and earlier sums.
 
     The first answer has no token at all if there are several pairs. What the earlier model says
-    differs from logits by a few units, as in training.
+    differs from logits by a few units, as in training. Half of the places that do not count have a
+    token.
     """
     pairs, seq, vocab = config["pairs"], config["seq"], config["vocab"]
     spread = 1.0 + torch.rand(2 * pairs, seq, 1, generator=generator)
@@ -20,12 +21,13 @@ def inputs(config, generator):
     length = torch.randint(1 + seq // 4, seq + 1, (2 * pairs, 1), generator=generator)
     place = torch.arange(seq)
     mask = (place >= begin) & (place < begin + length)
+    kept = torch.rand(2 * pairs, seq, generator=generator) < 0.5
     if pairs > 1:
         mask[0] = False
     logp = torch.stack([summed(*one) for one in zip(logits.float(), token, mask, strict=True)])
     return {
         "logits": logits,
-        "token": torch.where(mask, token, -1).to(torch.int32),
+        "token": torch.where(mask | kept, token, -1).to(torch.int32),
         "mask": mask.to(torch.uint8),
         "known": logp + 8.0 * torch.randn(2 * pairs, generator=generator),
     }

@@ -13,6 +13,7 @@ def inputs(config, generator):
     reward += 5.0 * (torch.rand(steps, envs, generator=generator) < 0.02)
     level = 3.0 * torch.randn(envs, generator=generator)
     ends = 0.15 * torch.rand(envs, generator=generator) ** 2
+    ends *= torch.rand(envs, generator=generator) < 0.6
     return {
         "reward": reward,
         "value": level + torch.randn(steps, envs, generator=generator),

@@ -13,13 +13,15 @@ def coded(values):
 def inputs(config, generator):
     """Draw activations with loud columns and weights, and quantise both by their blocks' largest.
 
-    Blocks of weights differ in size; rows of activations do, too.
+    Blocks of weights differ in size; rows of activations do, too. Some rows have scales for larger
+    values, so that many of their codes are subnormal.
     """
     m, n, depth = config["m"], config["n"], config["depth"]
     loud = 1.0 + 20.0 * (torch.rand(depth, 128, generator=generator) < 0.01)
     size = 0.2 + torch.rand(m, 1, 1, generator=generator)
     x = size * loud * torch.randn(m, depth, 128, generator=generator)
     x_scale = x.abs().amax(dim=-1) / TOP
+    x_scale *= torch.where(torch.rand(m, 1, generator=generator) < 0.2, 2.0**13, 1.0)
     size = (0.3 + torch.rand(n, 1, depth, 1, generator=generator)) / (128 * depth) ** 0.5
     weight = size * torch.randn(n, 128, depth, 128, generator=generator)
     weight_scale = weight.abs().amax(dim=(1, 3)) / TOP

@@ -6,8 +6,8 @@ import torch
 def inputs(config, generator):
     """Draw scores with a temperature a head, lengths, and large scores where nothing is seen.
 
-    Scores that are not masked grow towards the latest keys, as in trained models. The first
-    sequence is as long as there is room, so that no key is without a query.
+    Scores that are not masked grow towards the latest keys, as in trained models. One
+    sequence is about as long as there is room, so that hardly a key is without a query.
     """
     batch, heads, seq, dtype = (config[name] for name in ("batch", "heads", "seq", "dtype"))
     temperature = 4.0 + 20.0 * torch.rand(1, heads, 1, 1, generator=generator)
@@ -18,7 +18,9 @@ def inputs(config, generator):
     later = torch.ones(seq, seq, dtype=torch.bool).triu(1)
     x = torch.where(later, x + 50.0, x)
     length = torch.randint((seq + 1) // 2, seq + 1, (batch,), generator=generator)
-    length[0] = seq
+    length = torch.where(torch.rand(batch, generator=generator) < 0.2, 1 + length // 16, length)
+    nearly = seq - torch.randint(1 + seq // 8, (1,), generator=generator)
+    length[torch.randint(batch, (1,), generator=generator)] = nearly
     return {"x": x.to(dtype), "length": length.to(torch.int32)}
 
 

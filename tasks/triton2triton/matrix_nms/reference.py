@@ -6,7 +6,8 @@ import torch
 def inputs(config, generator):
     """Draw ellipses around some things, most of them seen by several objects, and labels.
 
-    Objects of a thing mostly agree on its class. A few objects have no pixel.
+    Objects of a thing mostly agree on its class. Half of the classes' names are one bit apart from
+    those of the others. A few objects have no pixel.
     """
     objects, pixels = config["objects"], config["pixels"]
     width = max(1, int((1.5 * pixels) ** 0.5))
@@ -28,6 +29,9 @@ def inputs(config, generator):
     strange = torch.rand(objects, generator=generator) < 0.2
     label = torch.where(strange, torch.randint(0, 80, (objects,), generator=generator), kind)
     score = (0.1 + 0.9 * torch.rand(objects, generator=generator)).sort(descending=True).values
+    name = torch.randint(-(2**31), 2**31, (80,), generator=generator)
+    name[40:] = name[:40] ^ (1 << torch.randint(31, (40,), generator=generator))
+    label = name[label]
     return {"mask": mask, "label": label.to(torch.int32), "score": score}
 
 

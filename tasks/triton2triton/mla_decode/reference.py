@@ -8,8 +8,8 @@ import torch
 def inputs(config, generator):
     """Draw queries with a temperature a head, latent vectors of unequal columns, and lengths.
 
-    The last sequence is as long as the cache. After the end of the others the cache has values
-    that are larger than those before it.
+    One sequence is about as long as the cache. After the ends the cache has values that are larger
+    than those before them.
     """
     batch, heads, context = config["batch"], config["heads"], config["context"]
     wide = config["rank"] + config["rope"]
@@ -19,7 +19,8 @@ def inputs(config, generator):
     cache = size * torch.randn(batch, context, wide, generator=generator)
     cache[..., : config["rank"]] += 0.2
     length = torch.randint(1, context + 1, (batch,), generator=generator)
-    length[-1] = context
+    nearly = context - torch.randint(1 + context // 8, (1,), generator=generator)
+    length[torch.randint(batch, (1,), generator=generator)] = nearly
     after = torch.arange(context) >= length[:, None]
     cache = torch.where(after[..., None], 8.0 * cache, cache)
     dtype = config["dtype"]

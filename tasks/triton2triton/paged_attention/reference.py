@@ -6,7 +6,7 @@ import torch
 def inputs(config, generator):
     """Draw queries with a temperature a head, caches, tables without order, and lengths.
 
-    Sequences share pages, as those with the same beginning do, and the last one fills its table.
+    Sequences share pages, as those with the same beginning do, and one nearly fills its table.
     What no token of a sequence needs in its table is -1.
     """
     batch, kv_heads, group = config["batch"], config["kv_heads"], config["group"]
@@ -17,7 +17,9 @@ def inputs(config, generator):
     k_cache = torch.randn(pages, page_size, kv_heads, dim, generator=generator)
     v_cache = 0.5 + torch.randn(pages, page_size, kv_heads, dim, generator=generator)
     length = torch.randint(1, table_pages * page_size + 1, (batch,), generator=generator)
-    length[-1] = table_pages * page_size
+    room = table_pages * page_size
+    nearly = room - torch.randint(1 + room // 8, (1,), generator=generator)
+    length[torch.randint(batch, (1,), generator=generator)] = nearly
     table = torch.randint(0, pages, (batch, table_pages), generator=generator)
     needed = torch.arange(table_pages) * page_size < length[:, None]
     return {

@@ -9,8 +9,8 @@ def inputs(config, generator):
     Most tokens are nearly certain. The models drift apart by row, so that ratios are clipped in
     some rows and hardly in others. Log-probabilities lie on a grid of 1 / 1024, so that no ratio
     is within a rounding of a clip. Some tokens are nearly impossible under the
-    reference model, which is beyond the limit. Prompts and padding do not count; some rows have no
-    token.
+    reference model, which is beyond the limit. Prompts, padding and a tenth of the
+    tokens do not count; some rows have no token.
     """
     rows, seq = config["rows"], config["seq"]
     surprise = torch.empty(rows, seq).exponential_(generator=generator)
@@ -26,6 +26,7 @@ def inputs(config, generator):
     length[[0, -1]] = seq
     place = torch.arange(seq)
     counts = (place >= begin) & (place < begin + length)
+    counts &= torch.rand(rows, seq, generator=generator) < 0.9
     advantage = torch.randn(rows, generator=generator)
     grid = [(1024.0 * value).round() / 1024.0 for value in (logp, old, ref)]
     return {

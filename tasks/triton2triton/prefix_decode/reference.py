@@ -6,7 +6,7 @@ import torch
 def inputs(config, generator):
     """Draw normal keys and values with a mean a head, a temperature a head, and lengths.
 
-    Own tokens are as many as there may be in the last sequence, and fewer in others. Their values
+    Own tokens are about as many as there may be in one sequence, and fewer in others. Their values
     are larger than the prompt's, so that a token counts that is left out.
     """
     batch, heads, group = config["batch"], config["kv_heads"], config["group"]
@@ -20,7 +20,8 @@ def inputs(config, generator):
     k = common + torch.randn(batch, heads, seq, dim, generator=generator)
     v = 2.0 * torch.randn(batch, heads, seq, dim, generator=generator) - middle
     length = torch.randint(1, seq + 1, (batch,), generator=generator)
-    length[-1] = seq
+    nearly = seq - torch.randint(1 + seq // 8, (1,), generator=generator)
+    length[torch.randint(batch, (1,), generator=generator)] = nearly
     return {
         "q": q.to(dtype),
         "k_shared": k_shared.to(dtype),

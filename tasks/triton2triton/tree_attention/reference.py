@@ -5,9 +5,10 @@ import torch
 
 def inputs(config, generator):
     """Draw normal q, k and v with a temperature a head, contexts of any length, and trees.
-    A node hangs on one of the nodes before it, the latest ones more often. Nodes' keys resemble
-    each other, since tokens that compete follow the same text. The last context is as long as there
-    is room.
+
+    A node hangs on one of the nodes before it, the latest ones more often, and then the nodes of a
+    tree are numbered anew. Nodes' keys resemble each other, since tokens that compete follow the
+    same text. One context takes nearly all the room that there is.
     """
     batch, heads, group = config["batch"], config["kv_heads"], config["group"]
     seq, nodes, dim, dtype = (config[name] for name in ("seq", "nodes", "dim", "dtype"))
@@ -19,7 +20,9 @@ def inputs(config, generator):
     k_tree = 0.5 * common + torch.randn(batch, heads, nodes, dim, generator=generator)
     v_tree = 2.0 * torch.randn(batch, heads, nodes, dim, generator=generator) - 0.5
     length = torch.randint((seq + 3) // 4, seq + 1, (batch,), generator=generator)
-    length[-1] = seq
+    length = torch.where(torch.rand(batch, generator=generator) < 0.2, 1 + length // 16, length)
+    nearly = seq - torch.randint(1 + seq // 8, (1,), generator=generator)
+    length[torch.randint(batch, (1,), generator=generator)] = nearly
     parent = torch.rand(batch, nodes, generator=generator) ** 0.7 * torch.arange(nodes)
     seen = torch.zeros(batch, nodes, nodes, dtype=torch.int8)
     every = torch.arange(batch)
@@ -27,6 +30,9 @@ def inputs(config, generator):
         if node > 0:
             seen[:, node] = seen[every, parent[:, node].long()]
         seen[:, node, node] = 1
+    turn = torch.rand(batch, nodes, generator=generator).argsort(dim=-1)
+    seen = seen.gather(1, turn[:, :, None].expand(-1, -1, nodes))
+    seen = seen.gather(2, turn[:, None].expand(-1, nodes, -1)).contiguous()
     return {
         "q": q.to(dtype),
         "k": k.to(dtype),

@@ -18,7 +18,7 @@ def inputs(config, generator):
     chance = torch.rand(distinct, generator=generator)
     apart[chance < 0.3] = 1
     apart[chance > 0.95] = 1 << 32
-    begin = torch.randint(-(1 << 40), 1 << 40, (1,), generator=generator)
+    begin = torch.randint(-(1 << 62), 1 << 62, (1,), generator=generator)
     begin *= torch.rand(1, generator=generator) < 0.7
     return {"key": (begin + apart.cumsum(0) - apart[0])[run]}
 

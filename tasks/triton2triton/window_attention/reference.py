@@ -6,8 +6,8 @@ import torch
 def inputs(config, generator):
     """Draw projections with a temperature a head, biases that fall with distance, and regions.
 
-    The first kind of window is whole; the others are cut by the image's border, at a row, a column
-    or both, into two or four regions.
+    Windows are cut by the image's border, at a row, a column or both, into two or four regions. The
+    first kind is whole in half of the draws.
     """
     windows, heads, size = config["windows"], config["heads"], config["size"]
     dim, kinds, dtype = config["dim"], config["kinds"], config["dtype"]
@@ -20,7 +20,7 @@ def inputs(config, generator):
     table = torch.randn(len(far), heads, generator=generator) - slope * far[:, None]
     cut = torch.randint(1, size, (2, kinds), generator=generator)
     cut[torch.rand(2, kinds, generator=generator) < 0.3] = size
-    cut[:, 0] = size
+    cut[:, 0] = torch.where(torch.rand((), generator=generator) < 0.5, size, cut[:, 0])
     side = torch.arange(size)
     below, right = (side >= cut[0][:, None]), (side >= cut[1][:, None])
     region = 2 * below[:, :, None].int() + right[:, None, :].int()

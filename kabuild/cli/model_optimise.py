@@ -146,12 +146,13 @@ def _text(found: Optimised, verify: str) -> str:
         End.INTERRUPTED: "interrupted; the same command continues",
         End.BROKEN: "the machine failed; the same command continues",
     }[found.end]
+    least = "~" if any(part.least for part in found.parts) else ""
     lines = [
         "",
-        render_parts(found.parts, found.rules),
+        render_parts(found.parts, found.rules, found.end),
         "",
         f"{said}; sessions: {len(found.sessions)}, {duration(spent(found.parts))}",
-        f"predicted for the model's operators: {1 / time_now(found.parts):.2f}x",
+        f"predicted for the model's operators: {least}{1 / time_now(found.parts):.2f}x",
         f"decisions: {found.table}, {found.log}",
     ]
     if any(part.best for part in found.parts):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from kabuild.base.fs import appending, atomic_write
+from kabuild.model.speedup import NO_SPEEDUP, Speedup
 from kabuild.neural.spending import End, Rules, Standing, spent, time_now
 from kabuild.report.table import text_table
 
@@ -35,7 +36,7 @@ class Session:
     gain: float
     before: Standing
     after: Standing
-    speedup: float | None
+    speedup: Speedup | None
     problem: str
     state: str
     cached: bool
@@ -56,8 +57,9 @@ class Session:
             "seconds": self.seconds,
             "state": self.state,
             "problem": self.problem,
-            "speedup": self.speedup,
+            **(self.speedup.to_json() if self.speedup else NO_SPEEDUP),
             "best": self.after.speedup,
+            "best_is_least": self.after.least,
             "failed": self.after.failed,
             "cached": self.cached,
         }
@@ -95,7 +97,7 @@ class Ledger(AbstractContextManager["Ledger"]):
     def finish(self, parts: Sequence[Standing], end: End) -> None:
         """The last line, and the whole table."""
         self._line("end", why=end.value, seconds=spent(parts), predicted=1 / time_now(parts))
-        text = f"{render_sessions(self.sessions)}\n\n{render_parts(parts, self._rules)}\n"
+        text = f"{render_sessions(self.sessions)}\n\n{render_parts(parts, self._rules, end)}\n"
         atomic_write(self.table, text.encode())
 
     def __exit__(self, *_: object) -> None:
@@ -119,12 +121,17 @@ def reason(part: Standing, rules: Rules) -> str:
     why = part.left(rules)
     told = {
         "near_roof": f"it reaches {part.of_roof:.0%} of its roof (--near_roof={rules.near_roof:g})",
-        "fast_enough": f"it is {part.speedup:.2f}x as fast (--enough={rules.enough:g})",
+        "fast_enough": f"it is {shown(part)} as fast (--enough={rules.enough:g})",
         "stalled": f"sessions in a row without progress: {part.failed} (--stalled={rules.stalled})",
         "part_budget": f"{duration(part.seconds)} spent, and a session may take "
         f"{duration(rules.session)} (--part_budget={duration(rules.part_budget)})",
     }
     return told[why.value] if why else ""
+
+
+def shown(part: Standing) -> str:
+    """The speedup of a part's best kernel, ``~1.90x`` if that is the least that it may be."""
+    return f"{'~' if part.least else ''}{part.speedup:.2f}x"
 
 
 def render_sessions(sessions: Sequence[Session]) -> str:
@@ -141,12 +148,20 @@ def _cells(session: Session) -> tuple[str, ...]:
         f"{session.gain:.3f}x",
         duration(session.seconds),
         session.problem or "PASS",
-        f"{session.speedup:.2f}x" if session.speedup else "-",
-        f"{session.after.speedup:.2f}x",
+        str(session.speedup or "-"),
+        shown(session.after),
     )
 
 
-def render_parts(parts: Sequence[Standing], rules: Rules) -> str:
+_ENDED = {
+    End.PARTS_DONE: "every part is done",
+    End.BUDGET: "the budget ended",
+    End.INTERRUPTED: "interrupted",
+    End.BROKEN: "the machine failed",
+}
+
+
+def render_parts(parts: Sequence[Standing], rules: Rules, end: End) -> str:
     """A line for each part: what it has become, and why no more was spent on it."""
     rows = [("part", "share", "sessions", "time", "speedup", "of roof", "why no more")]
     rows += [
@@ -155,9 +170,9 @@ def render_parts(parts: Sequence[Standing], rules: Rules) -> str:
             f"{part.share:.1%}",
             str(part.sessions),
             duration(part.seconds),
-            f"{part.speedup:.2f}x",
+            shown(part),
             f"{part.of_roof:.0%}",
-            reason(part, rules) or "the budget ended",
+            reason(part, rules) or _ENDED[end],
         )
         for part in parts
     ]
@@ -180,6 +195,7 @@ def _standing(part: Standing) -> dict[str, Any]:
         "failed": part.failed,
         "seconds": part.seconds,
         "speedup": part.speedup,
+        "least": part.least,
         "best": part.best,
         "of_roof": part.of_roof,
     }

@@ -19,12 +19,13 @@ from kabuild.loading.loader import Loader
 from kabuild.loading.request import Request
 from kabuild.model.digest import Digest
 from kabuild.model.options import MOST_TRIALS
+from kabuild.model.speedup import Speedup
 from kabuild.model.task_result import TaskResult
 from kabuild.neural.ledger import Ledger, Session, duration
 from kabuild.neural.packages import Known, package_of
 from kabuild.neural.running import PACKAGE
 from kabuild.neural.spending import Attempt, End, Next, Rules, Standing, decide
-from kabuild.neural.verify import weighted
+from kabuild.neural.weighted import weighted
 from kabuild.pipeline import Summary
 from kabuild.store import Store
 
@@ -147,9 +148,14 @@ class _Run:
         if stopped or result is None or not result.judged:
             return summary, None
         calls = self.known.parts[part.name].calls
-        speedup = (weighted(result.cases, calls) or result.speedup) if result.passed else None
-        counted = speedup if speedup and surely_faster(result) else None
-        after = part.after(Attempt(counted, self._seconds(result, summary)), rules)
+        speedup = (weighted(result.cases, calls) or result.measured) if result.passed else None
+        counted = speedup if speedup and surely_faster(speedup) else None
+        attempt = Attempt(
+            counted.value if counted else None,
+            self._seconds(result, summary),
+            least=bool(counted and counted.wide),
+        )
+        after = part.after(attempt, rules)
         if after.best == trial and (text := _handed_in(result, summary, self.builds.store)):
             atomic_write(self.file(part.name), text)
         agent = summary.settled.get(result.label.sub("agent"))
@@ -182,10 +188,9 @@ class _Run:
         return total
 
 
-def surely_faster(result: TaskResult) -> bool:
-    """Whether the whole interval of a speedup is above 1, so that noise does not explain it."""
-    interval = result.interval
-    return interval is None or interval[0] > 1.0
+def surely_faster(speedup: Speedup) -> bool:
+    """Whether its whole interval is above 1, so that noise does not explain it."""
+    return speedup.ends is None or speedup.ends[0] > 1.0
 
 
 def _handed_in(result: TaskResult, summary: Summary, store: Store) -> bytes | None:

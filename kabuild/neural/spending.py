@@ -62,10 +62,12 @@ class Attempt:
         speedup: of its kernel over PyTorch in the model's own shapes; None if it did not pass, or
             may not be faster.
         seconds: of the session and its gates, when they ran.
+        least: whether the speedup is the lower end of a wide interval, all that is known of it.
     """
 
     speedup: float | None
     seconds: float
+    least: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Standing:
         roof_share: the least time that the machine allows, as a share of the part's time.
         failed: sessions in a row without progress.
         best: the number of the fastest session, from 1; 0 if none is faster than PyTorch.
+        least: whether the speedup is only the least that it may be.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Standing:
     seconds: float = 0.0
     speedup: float = 1.0
     best: int = 0
+    least: bool = False
 
     @property
     def of_roof(self) -> float:
@@ -113,13 +117,15 @@ class Standing:
         number = self.sessions + 1
         found = attempt.speedup or 0.0
         helped = found >= self.speedup * rules.progress
+        is_best = found > self.speedup
         return replace(
             self,
             sessions=number,
             failed=0 if helped else self.failed + 1,
             seconds=self.seconds + attempt.seconds,
             speedup=max(self.speedup, found),
-            best=number if found > self.speedup else self.best,
+            best=number if is_best else self.best,
+            least=attempt.least if is_best else self.least,
         )
 
     def left(self, rules: Rules) -> Left | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,9 @@ from kabuild.execution.isolation import require_sandbox
 from kabuild.loading import find_workspace
 from kabuild.loading.request import Request
 from kabuild.loading.roots import BUILD_FILE
-from kabuild.model.figure import positive
 from kabuild.model.gate import Pick
 from kabuild.model.platform import CPU
-from kabuild.model.speedup import Speedup
+from kabuild.model.speedup import NO_SPEEDUP, Speedup
 from kabuild.model.task_result import TaskResult
 from kabuild.neural.assemble import assemble
 from kabuild.neural.compiled import Compiled, compiled_of
@@ -25,6 +24,7 @@ from kabuild.neural.likeness import Likeness, has_logits, likeness_of
 from kabuild.neural.packages import AGAIN, FILE, STEP, WHOLE, Known, package_of
 from kabuild.neural.running import PACKAGE, ModelEndedError, ModelFile, finished, read_model
 from kabuild.neural.training import Training, has_loss, training_of
+from kabuild.neural.weighted import weighted
 from kabuild.pipeline import Plan, Summary
 from kabuild.report.table import Style, plain, text_table
 from kabuild.store import Store
@@ -48,7 +48,7 @@ class Replaced:
     name: str
     result: TaskResult
     share: float
-    speedup: float | None
+    speedup: Speedup | None
     kernel: str = field(repr=False)
 
 
@@ -78,6 +78,7 @@ class Verified:
     Attributes:
         unsolved: by part, why its task has no passing solution.
         predicted: the speedup of the operators by Amdahl's law; None where nothing was measured.
+            A part with a wide interval counts with its lower end.
         variants: ``all`` first.
         likeness: of the logits of ``all``; None of a model that has none.
         compiled: what ``torch.compile`` makes of the model's own code; None if nothing is compared.
@@ -88,7 +89,7 @@ class Verified:
 
     replaced: tuple[Replaced, ...]
     unsolved: Mapping[str, str] = field(hash=False)
-    predicted: float | None
+    predicted: Speedup | None
     variants: tuple[Variant, ...]
     summaries: tuple[Summary, ...] = field(repr=False)
     likeness: Likeness | None = None
@@ -126,7 +127,9 @@ class Verified:
     def to_json(self) -> dict[str, Any]:
         """The form for programs."""
         return {
-            "predicted": self.predicted,
+            "predicted": self.predicted.value if self.predicted else None,
+            "predicted_low": self.predicted.low if self.predicted else None,
+            "predicted_high": self.predicted.high if self.predicted else None,
             "compiled": self.compiled.to_json() if self.compiled else None,
             "likeness": self.likeness.to_json() if self.likeness else None,
             "training": self.training.to_json() if self.training else None,
@@ -137,7 +140,7 @@ class Verified:
                 {
                     "name": part.name,
                     "share": part.share,
-                    "speedup": part.speedup,
+                    **(part.speedup.to_json() if part.speedup else NO_SPEEDUP),
                     "contribution": _json(self.contribution(part.name)),
                 }
                 for part in self.replaced
@@ -242,12 +245,30 @@ def compared(
     return found
 
 
-def predicted(parts: Sequence[Replaced]) -> float | None:
+def predicted(parts: Sequence[Replaced]) -> Speedup | None:
     """The speedup of a model's operators if its parts are faster, by Amdahl's law."""
-    if any(part.speedup is None for part in parts):
+    found = [(part.share, part.speedup) for part in parts if part.speedup]
+    if len(found) < len(parts):
         return None
-    saved = sum(part.share * (1 - 1 / part.speedup) for part in parts if part.speedup)
-    return 1 / max(1 - saved, 1e-9)
+    value = _amdahl((share, speedup.value) for share, speedup in found)
+    ends = [(share, speedup.ends) for share, speedup in found]
+    known = [(share, pair) for share, pair in ends if pair]
+    if len(known) < len(ends):
+        return Speedup(value)
+    low, high = (_amdahl((share, pair[i]) for share, pair in known) for i in (0, 1))
+    return Speedup(value, low, high)
+
+
+def _amdahl(parts: Iterable[tuple[float, float]]) -> float:
+    """The speedup of the whole, from the shares and speedups of parts."""
+    return 1 / max(1 - sum(share * (1 - 1 / speedup) for share, speedup in parts), 1e-9)
+
+
+def _predicted(found: Verified) -> str:
+    """The prediction for people: a lower bound if one of a part's speedup is all that is known."""
+    least = any(part.speedup and part.speedup.wide for part in found.replaced)
+    value = found.predicted
+    return f"~{Speedup(value.value)}" if value and least else str(value)
 
 
 def over(one: Variant | None, other: Variant | None) -> Speedup | None:
@@ -276,7 +297,7 @@ def render(found: Verified, style: Style = plain) -> str:
             (
                 part.name,
                 f"{part.share:.1%}",
-                f"{part.speedup:.2f}x" if part.speedup else "-",
+                str(part.speedup or "-"),
                 str(found.contribution(part.name) or "-"),
             )
             for part in found.replaced
@@ -300,7 +321,7 @@ def render(found: Verified, style: Style = plain) -> str:
     lines += [f"\n{found.ended}"] if found.ended else []
     if found.replaced and found.predicted:
         measured = over(found.variant(ALL), found.variant(NONE))
-        lines.append(f"\npredicted for the operators, by their shares: {found.predicted:.2f}x")
+        lines.append(f"\npredicted for the operators, by their shares: {_predicted(found)}")
         if measured:
             lines.append(f"measured, all kernels over none of them: {measured}")
     return "\n".join(lines)
@@ -326,16 +347,6 @@ def _kernel(result: TaskResult, judged: Summary, store: Store) -> str | None:
         if file is not None and file.digest.size <= _MOST_KERNEL:
             return store.cas.get(file.digest).decode()
     return None
-
-
-def weighted(cases: Sequence[Mapping[str, Any]], calls: Sequence[int]) -> float | None:
-    """The speedup of all calls in one call of the model; cases are in the order of configs."""
-    before = [positive(case, "baseline_ns") for case in cases]
-    after = [positive(case, "candidate_ns") for case in cases]
-    if len(cases) != len(calls) or not cases or not all((*before, *after)):
-        return None
-    total = sum(n * time for n, time in zip(calls, before, strict=True) if time)
-    return total / sum(n * time for n, time in zip(calls, after, strict=True) if time)
 
 
 def _why(result: TaskResult) -> str:

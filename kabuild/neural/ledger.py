@@ -14,7 +14,7 @@ from kabuild.model.speedup import NO_SPEEDUP, Speedup
 from kabuild.neural.spending import End, Rules, Standing, spent, time_now
 from kabuild.report.table import text_table
 
-LOG, TABLE = "optimise.jsonl", "optimise.txt"
+_STOPPED = (End.INTERRUPTED, End.BROKEN)
 
 
 @dataclass(frozen=True)
@@ -66,28 +66,37 @@ class Session:
 
 
 class Ledger(AbstractContextManager["Ledger"]):
-    """Writes both files while the sessions go on. Raises OSError."""
+    """Writes both files while the sessions go on. Raises OSError.
+
+    A run that was stopped before a session ended decided nothing: an earlier run's files stay.
+    """
 
     def __init__(
         self,
-        directory: Path,
+        stem: Path,
         parts: Sequence[Standing],
         rules: Rules,
         say: Callable[[str], None],
         **about: str,
     ) -> None:
-        """Begin the log with ``about`` and the rules; ``say`` gets each decision as a line."""
-        self.log, self.table = directory / LOG, directory / TABLE
+        """Begin the log with ``about`` and the rules; ``say`` gets each decision as a line.
+
+        The files are called ``stem`` with two suffixes.
+        """
+        self.log, self.table = (stem.with_name(f"{stem.name}{end}") for end in (".jsonl", ".txt"))
         self.sessions: list[Session] = []
         self._rules, self._say = rules, say
         self._left: set[str] = set()
-        self._file: BinaryIO = appending(self.log, fresh=True)
+        self._file: BinaryIO = appending(self.log)  # fails now, not after a session
+        self._held: list[bytes] = []
+        self._begun = False
         self._line("begin", rules=asdict(rules), **about)
         self._moved_on(parts)
 
     def add(self, session: Session, parts: Sequence[Standing]) -> None:
         """One more session, and how all parts stand after it."""
         self.sessions.append(session)
+        self._begin()
         self._line("session", **session.to_json())
         said = "  ".join(_cells(session)[1:])
         self._say(f"[{duration(spent(parts))} of {duration(self._rules.budget)}] {said}")
@@ -96,6 +105,9 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def finish(self, parts: Sequence[Standing], end: End) -> None:
         """The last line, and the whole table."""
+        if end in _STOPPED and not self.sessions and self.table.exists():
+            return
+        self._begin()
         self._line("end", why=end.value, seconds=spent(parts), predicted=1 / time_now(parts))
         text = f"{render_sessions(self.sessions)}\n\n{render_parts(parts, self._rules, end)}\n"
         atomic_write(self.table, text.encode())
@@ -111,8 +123,20 @@ class Ledger(AbstractContextManager["Ledger"]):
                 self._line("left", part=part.name, why=why.value, **_standing(part))
                 self._say(f"no more sessions for {part.name}: {reason(part, self._rules)}")
 
+    def _begin(self) -> None:
+        """From now on this run's lines are the log, in place of an earlier run's."""
+        if not self._begun:
+            self._begun = True
+            self._file.close()
+            self._file = appending(self.log, fresh=True)
+            self._file.write(b"".join(self._held))
+
     def _line(self, event: str, **fields: Any) -> None:
-        self._file.write(json.dumps({"event": event, **fields}, sort_keys=True).encode() + b"\n")
+        line = json.dumps({"event": event, **fields}, sort_keys=True).encode() + b"\n"
+        if not self._begun:
+            self._held.append(line)
+            return
+        self._file.write(line)
         self._file.flush()
 
 

@@ -94,7 +94,7 @@ def optimise(
     if not parts:
         what = f"no part of {directory} is a task"
         raise UsageError(Reason.BAD_FLAG, what, hint="extract other parts, with --part or --top")
-    where = root / "out" / PACKAGE / known.name
+    where = root / "out" / PACKAGE / known.name / "optimise" / _file_of(request.agent or "")
     about = {"model": known.name, "agent": request.agent or ""}
     with Ledger(where, tuple(parts.values()), rules, say, **about) as ledger:
         run = _Run(known, directory, package, request, builds)
@@ -122,6 +122,11 @@ def optimise(
         *(tuple(parts.values()), tuple(ledger.sessions), rules, found, broken),
         *(ledger.log, ledger.table),
     )
+
+
+def _file_of(agent: str) -> str:
+    """The path that is named after an agent: ``agents/mine`` for ``//agents:mine``."""
+    return agent.lstrip("/").replace(":", "/")
 
 
 @dataclass

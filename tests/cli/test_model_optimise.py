@@ -83,6 +83,7 @@ else:
     kernel.write_text("def plain(x):\\n    return 3 * x\\n")
 """
 OPTIMISE = ("model", "optimise", "tasks/net", "--agent=//agents:scripted")
+LEDGER = "out/model/net/optimise/agents/scripted.txt"
 FLAGS = (*OPTIMISE, "--budget=1h", "--stalled=1")
 
 
@@ -128,7 +129,7 @@ def interrupted(place: CliWorkspace, times: int, number: int) -> Ran:
 
 
 def log(place: CliWorkspace) -> list[dict[str, Any]]:
-    lines = (place.root / "out/model/net/optimise.jsonl").read_text().splitlines()
+    lines = (place.root / LEDGER).with_suffix(".jsonl").read_text().splitlines()
     return [json.loads(line) for line in lines]
 
 
@@ -146,6 +147,10 @@ def test_an_interrupted_run_keeps_what_it_found(place: CliWorkspace, stopped: Ra
     assert log(place)[-1]["why"] == "interrupted"
     kernel = place.root / "tasks/net/slow/solutions/optimised/slow.py"
     assert kernel.read_text() == FAST
+    table = (place.root / LEDGER).read_text()
+    for text in (stopped.out, table):
+        assert "interrupted" in next(line for line in text.splitlines() if "plain" in line)
+        assert "the budget ended" not in text
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +186,7 @@ def test_what_was_decided_is_written_with_why(place: CliWorkspace, optimised: Ra
         ("left", "plain", "stalled"),
         ("end", None, "parts_done"),
     ]
-    table = (place.root / "out/model/net/optimise.txt").read_text()
+    table = (place.root / LEDGER).read_text()
     assert "sessions in a row without progress: 1 (--stalled=1)" in table
     assert "x as fast (--enough=2)" in table
 

@@ -26,6 +26,26 @@ from kabuild.pipeline import Summary, plan, settle
 FACTS = "facts.json"
 PACKAGE = "model"
 _MOST_MODEL = 4 << 20
+_CUT = 300
+"""The characters that tools keep of an exception's message."""
+_LINE = re.compile(r"^line (\d{1,9}): |\s*\((?:[^\s()]*/)?model\.py, line (\d{1,9})\)$")
+"""How tools name a line of the user's file, which is called ``model.py`` where they run."""
+_EXIT = re.compile(r"exit code \d+")
+_ENDS = "a model file is only imported: see that it does not call sys.exit() or os._exit()"
+_FORM = "a model file has build() and inputs(generator): kabuild's docs/model.md shows one"
+_EXPORT = "for the whole error, call torch.export.export(build(), inputs(torch.Generator()))"
+_CALL = "for the whole error, call build()(*inputs(torch.Generator())) in a Python of your own"
+_PIN = "pin it in the workspace's toolchains/python, as kabuild's docs/importing.md shows"
+_HINTS = {
+    "NO_ENTRY": _FORM,
+    "NO_MODULE": _FORM,
+    "ARGUMENT_NOT_TENSOR": _FORM,
+    "RESULT_NOT_TENSORS": _FORM,
+    "NEEDS_PACKAGE": _PIN,
+}
+"""What to do about a class of models, where their message does not say it."""
+_LINELESS = {"DOES_NOT_LOAD": _CALL, "DOES_NOT_RUN": _CALL, "NOT_EXPORTABLE": _EXPORT}
+"""The same, where no line of the file is known."""
 _MOST_FACTS = 32 << 20
 
 
@@ -110,15 +130,17 @@ def run_tool(
         raise InfraError(Reason.ACTION_CRASHED, item.message)
     file = item.result.file(FACTS) if item.result and item.outcome is Outcome.DONE else None
     if item.lacking:
-        raise refused(model, "the model's code ended the process, as sys.exit() does")
+        what = "the model's code ended the process, as sys.exit() does"
+        raise refused(model, what, hint="take out what ends it: a model file is only imported")
     if file is None:
         why = item.message.strip().partition("\n")[0] or "it ended without a result"
-        raise refused(model, f"the model cannot be run: {why}")
+        hint = _ENDS if _EXIT.fullmatch(why) else ""
+        raise refused(model, f"the model cannot be run: {why}", hint=hint)
     if file.digest.size > _MOST_FACTS:
         raise refused(model, "what was found out about it is too large")
     facts = _read(model, builds.store.cas.get(file.digest))
     if absent := facts.get("refused"):
-        raise refused(model, f"{absent['reason']}: {absent['why']}")
+        raise refused_by_tool(model, absent["reason"], absent["why"])
     return Answer(facts, planned.loaded.options.platform, item.cached)
 
 
@@ -143,10 +165,30 @@ def _read(model: ModelFile, data: bytes) -> Mapping[str, Any]:
     return found
 
 
-def refused(model: ModelFile, why: str) -> LoadError:
+def refused(model: ModelFile, why: str, *, line: int = 0, hint: str = "") -> LoadError:
     """The error for a model that cannot be taken apart."""
-    hint = "a model file has build() and inputs(generator): kabuild's docs/model.md shows one"
-    return LoadError(Reason.BAD_RULE, why, position=Position(str(model.path)), hint=hint)
+    position = Position(str(model.path), line)
+    return LoadError(Reason.BAD_RULE, why, position=position, hint=hint)
+
+
+def refused_by_tool(model: ModelFile, reason: str, why: str) -> LoadError:
+    """The error for a model that a tool refused: the line that it names is of the user's file."""
+    found = _LINE.search(why)
+    line = int(found[1] or found[2]) if found else 0
+    if found:
+        why = f"{why[: found.start()]}{why[found.end() :]}".strip()
+    hint = _HINTS.get(reason, "") or ("" if line else _LINELESS.get(reason, ""))
+    return refused(model, f"{reason}: {told(why)}", line=line, hint=hint)
+
+
+def told(message: str) -> str:
+    """A message, or where a tool cut it for its length, its whole sentences or words."""
+    if len(message) < _CUT or message.endswith((".", ")")):
+        return message
+    sentences, _, _ = message.rpartition(". ")
+    if len(sentences) > _CUT // 2:
+        return f"{sentences}."
+    return f"{message.rpartition(' ')[0] or message} …"
 
 
 def unreadable(model: ModelFile, error: Exception) -> LoadError:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from textwrap import fill
 from typing import Any, Self
 
 from kabuild.builder import Builder
 from kabuild.loading.request import Request
 from kabuild.model.action import Literal
-from kabuild.neural.running import ModelFile, run_tool, unreadable
+from kabuild.neural.running import ModelFile, run_tool, told, unreadable
 from kabuild.neural.values import MALFORMED, count, figure, text
 
+FURTHEST = 0.1
+"""The most that the own code's errors may be, as shares. Ten times as much is allowed to kernels,
+and a kernel without a gradient is off by the whole."""
+
+_ENDED = re.compile(r"it ended after \d+ of \d+ steps")
 _LOSS = re.compile(r"^(?:def loss\(|loss\s*=)", re.MULTILINE)
 
 
@@ -24,7 +30,7 @@ class Training:
         loss, gradient: how far off they are in the worst step, as shares; gradients by norm, of
             the worst parameter; None if infinite. ``eager_``: the same of the model's own code.
         first, last: the true losses.
-        wrong: what is too far off; empty if nothing is.
+        wrong: what is too far off, as the comparison found; empty if nothing is.
     """
 
     steps: int
@@ -44,20 +50,57 @@ class Training:
         loss, gradient = (
             None if facts[name] is None else figure(facts[name]) for name in ("loss", "gradient")
         )
-        return cls(count(facts["steps"]), loss, gradient, **figures, wrong=text(facts["wrong"]))
+        return cls(
+            count(facts["steps"]), loss, gradient, **figures, wrong=told(text(facts["wrong"]))
+        )
+
+    @property
+    def problem(self) -> str:
+        """Why it does not pass: what is too far off, or why nothing can be told."""
+        return self.wrong or self.untold
+
+    @property
+    def untold(self) -> str:
+        """Why even a kernel without a gradient might not be too far off; empty if it would be."""
+        if self.eager_loss <= FURTHEST:
+            return ""
+        return (
+            f"nothing can be told: the loss of the model's own code is {self.eager_loss:.2g} off "
+            f"in some step, and above {FURTHEST:g} any kernel would pass. Give the file an "
+            "optimiser(parameters) that is slower, or a loss that stays away from 0"
+        )
+
+    @property
+    def vague(self) -> str:
+        """That little can be told of some gradients, if so."""
+        if self.untold or self.eager_gradient <= FURTHEST:
+            return ""
+        off = f"{self.eager_gradient:.2g} off"
+        return f"little can be told of some gradient: in the model's own code it is {off}"
 
     def to_json(self) -> dict[str, Any]:
         """The form for programs."""
-        return asdict(self)
+        return {**asdict(self), "wrong": self.problem}
 
     def __str__(self) -> str:
-        """For people: two lines, and a third one if something is too far off."""
+        """For people: two lines, and a third one if something is too far off, or unknown.
+
+        One line where training ended early: the losses and errors are not those of all steps.
+        """
+        if _ENDED.match(self.wrong):
+            return f"training: {self.wrong}"
         text = (
-            f"{self.steps} training steps, loss {self.first:.4g} to {self.last:.4g}\n"
+            f"{self.steps} training steps, loss {self.first:.4g} to {self.last:.4g}; "
+            "errors as shares of the true values:\n"
             f"loss off by {_share(self.loss)} (own code {self.eager_loss:.1g}), "
             f"gradients by {_share(self.gradient)} (own code {self.eager_gradient:.1g})"
         )
-        return f"{text}\ntoo far off: {self.wrong}" if self.wrong else text
+        said = (
+            f"too far off: {self.wrong}" if self.wrong else "",
+            fill(self.untold, 100),
+            self.vague,
+        )
+        return "\n".join([text, *filter(None, said)])
 
 
 def has_loss(text: str) -> bool:

@@ -107,7 +107,8 @@ class Verified:
     @property
     def wrong(self) -> str:
         """What is wrong with the logits or the training; empty if nothing is."""
-        said = [judged.wrong for judged in (self.likeness, self.training) if judged]
+        said = [self.likeness.wrong if self.likeness else ""]
+        said.append(self.training.problem if self.training else "")
         if self.step and not self.step.result.passed:
             said.append(f"a training step: {_why(self.step.result)}")
         return next(filter(None, (*said, self.ended)), "")
@@ -135,6 +136,8 @@ class Verified:
             "training": self.training.to_json() if self.training else None,
             "step": _variant_json(self.step) if self.step else None,
             "ended": self.ended,
+            "passed": self.passed,
+            "wrong": self.wrong,
             "unsolved": dict(self.unsolved),
             "parts": [
                 {
@@ -308,6 +311,8 @@ def render(found: Verified, style: Style = plain) -> str:
     for item in found.variants:
         problem = item.result.problem
         word = problem.reason or problem.word if problem else "PASS"
+        if item.name == ALL and not problem and found.wrong:
+            word = "FAIL"  # its results are right, and its logits or its training are not
         figures = (str(item.speedup or "-"), str(found.over_compiled(item) or "-"))
         verdicts.append((_said(item.name), word, *figures))
     if found.variants:
@@ -324,6 +329,8 @@ def render(found: Verified, style: Style = plain) -> str:
         lines.append(f"\npredicted for the operators, by their shares: {_predicted(found)}")
         if measured:
             lines.append(f"measured, all kernels over none of them: {measured}")
+    if found.wrong:
+        lines.append("\nthe model with all kernels does not pass, for what is said above")
     return "\n".join(lines)
 
 

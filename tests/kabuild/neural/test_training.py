@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from kabuild.model.label import Label
+from kabuild.model.task_result import TaskResult
 from kabuild.neural.training import Training, has_loss
+from kabuild.neural.verify import ALL, Variant, Verified, render
 
 FACTS = {
     "steps": 20,
@@ -43,3 +48,33 @@ def test_what_is_infinite_is_shown_and_kept() -> None:
 def test_facts_of_another_form_are_refused() -> None:
     with pytest.raises(TypeError):
         Training.read({**FACTS, "wrong": None})
+
+
+def verified(**changed: object) -> Verified:
+    """Of a model whose results are right."""
+    result = TaskResult(Label("tasks/net/whole", "whole"), {})
+    training = Training.read({**FACTS, "loss": 0.1, "wrong": "", **changed})
+    return Verified((), {}, None, (Variant(ALL, Path("all.py"), result),), (), training=training)
+
+
+@pytest.mark.parametrize("changed", [{"wrong": "the loss is 2 off"}, {"eager_loss": 0.11}])
+def test_a_model_that_trains_wrong_or_unknown_does_not_pass(changed: dict[str, object]) -> None:
+    found = verified(**changed)
+
+    assert found.wrong
+    assert found.to_json()["wrong"] == found.to_json()["training"]["wrong"] == found.wrong
+    rows = [line.split() for line in render(found).splitlines()]
+    assert ["all", "kernels", "FAIL"] in [row[:3] for row in rows]
+    assert "does not pass, for what is said above" in render(found)
+    assert max(map(len, render(found).splitlines())) <= 100
+
+
+def test_a_gradient_that_is_zero_but_for_rounding_is_told_and_does_no_harm() -> None:
+    """As that of a bias before a softmax. The loss is near, so others are told."""
+    found = verified(eager_loss=1e-7, eager_gradient=0.9)
+
+    assert found.wrong == ""
+    assert "little can be told of some gradient: in the model's own code it is 0.9 off" in str(
+        found.training
+    )
+    assert "does not pass" not in render(found)

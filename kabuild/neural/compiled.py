@@ -49,12 +49,15 @@ class Compiled:
         absent: why there are no figures; empty if there are.
         speedup: over the model's own code, eager.
         seconds: of a call.
+        eager: seconds of a call of the model's own code, in turns with it; 0 if unknown. Another
+            process than the profile's has measured them.
         facts: all of it, as it was written.
     """
 
     absent: str
     speedup: Speedup | None = None
     seconds: float = 0.0
+    eager: float = 0.0
     kernels: tuple[Kernel, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
 
@@ -68,7 +71,8 @@ class Compiled:
         speedup, taken = Speedup.read(facts), number(facts["seconds"])
         if speedup is None or len(facts["kernels"]) > _MOST_KERNELS:
             raise ValueError("no figures")
-        return cls("", speedup, taken, tuple(map(Kernel.read, facts["kernels"])), facts)
+        eager = number(facts.get("eager_seconds", 0.0))
+        return cls("", speedup, taken, eager, tuple(map(Kernel.read, facts["kernels"])), facts)
 
     def to_json(self) -> dict[str, Any]:
         """The form for programs."""
@@ -79,7 +83,8 @@ class Compiled:
         if self.absent:
             return f"no figures of torch.compile: {self.absent}"
         taken = nanoseconds(self.seconds * 1e9)
-        return f"torch.compile over eager: {self.speedup}, {taken} a call"
+        told = f"torch.compile over eager: {self.speedup}, {taken} a call"
+        return f"{told}, eager {nanoseconds(self.eager * 1e9)} beside it" if self.eager else told
 
 
 def compiled_of(model: ModelFile, request: Request, builds: Builder) -> Compiled:

@@ -27,6 +27,8 @@ def test_kernels_fit_in_a_terminal() -> None:
 
     assert text.startswith("torch.compile over eager: 2.00x ±5 %, 2 ms a call\n")
     assert max(map(len, text.splitlines())) <= 80
+    beside = str(Compiled.read({**FACTS, "eager_seconds": 0.004}))
+    assert beside == "torch.compile over eager: 2.00x ±5 %, 2 ms a call, eager 4 ms beside it"
     assert "and 1 more kernels" in render_compiled(Compiled.read(FACTS), most=1)
 
 
@@ -37,6 +39,7 @@ def test_kernels_fit_in_a_terminal() -> None:
         {"speedup": None},
         {"speedup": float("nan")},
         {"seconds": float("inf")},
+        {"eager_seconds": -1},
         {"absent": 3},
         {"kernels": [{**FACTS["kernels"][0], "share": float("nan")}]},
         {"kernels": [{**FACTS["kernels"][0], "name": 7}]},

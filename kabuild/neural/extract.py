@@ -13,6 +13,7 @@ from kabuild.builder import Builder
 from kabuild.loading import find_workspace
 from kabuild.loading.request import Request
 from kabuild.model.gate import Pick
+from kabuild.model.label import Label
 from kabuild.neural.packages import (
     FILE,
     STEP,
@@ -70,6 +71,12 @@ def chosen(profile: Profile, top: int, names: Sequence[str]) -> list[Row]:
 def destination(directory: Path, request: Request) -> str:
     """The package of a directory that tasks may be written into. Raises UsageError."""
     package = package_of(directory, find_workspace(request.cwd))
+    try:
+        Label.parse(f"//{package}/{WHOLE}")
+    except UsageError as error:
+        what = f"--output: tasks cannot be in {directory}: {error.message}"
+        hint = "use letters without accents, digits, '_', '-' and '.', as in tasks/my_model"
+        raise UsageError(Reason.BAD_FLAG, what, hint=hint) from None
     check_free(directory)
     return package
 

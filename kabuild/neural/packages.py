@@ -294,10 +294,24 @@ class Known:
             check_shares([part.share for part in known.parts.values()])
             known.check_calls()
         except MALFORMED as error:
-            what = f"it is not what 'kabuild model extract' writes: {type(error).__name__}: {error}"
-            position = Position(str(path))
+            what = f"it is not what 'kabuild model extract' writes: {_damage(error)}"
+            line = error.lineno if isinstance(error, json.JSONDecodeError) else 0
+            position = Position(str(path), line)
             raise LoadError(Reason.BAD_ATTRIBUTE, what, position=position, hint=AGAIN) from None
         return known
+
+
+def _damage(error: Exception) -> str:
+    """What is wrong with a file's form, for people."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"it is damaged, no JSON: {error.msg}"
+    if isinstance(error, UnicodeDecodeError):
+        return "it is damaged, no UTF-8 text"
+    if isinstance(error, KeyError):
+        return f"it has no '{error.args[0]!s:.80}'"
+    if isinstance(error, TypeError | AttributeError | LookupError) and "expected" not in str(error):
+        return "a value in it is of another type"
+    return str(error)
 
 
 def _place(value: Mapping[str, Any]) -> Place:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,6 +31,9 @@ from kabuild.report.table import Style, plain, text_table
 from kabuild.store import Store
 
 ALL, NONE = "all", "none"
+_NO_FILE = re.compile(r"(no file '[^\n]*' in the workspace)(?:; .*)?")
+"""How a build says that an agent has no solution, perhaps with a flag that tests have."""
+
 _KERNEL = "kernel.py"
 _MOST_KERNEL = 1 << 20
 
@@ -360,6 +364,8 @@ def _why(result: TaskResult) -> str:
     gate = result.problem
     if gate is None:
         return "it was not judged"
+    if missing := _NO_FILE.fullmatch(gate.summary):
+        return f"{missing[1]}: write a kernel there, or name another agent with --agent"
     return f"{gate.declared.name}: {gate.reason or gate.summary or gate.word}"
 
 

@@ -29,6 +29,18 @@ def test_a_loop_of_links_is_a_usage_error(workspace: CliWorkspace) -> None:
             1,
             "not a Python identifier",
         ),
+        (
+            '{"schema":\n 2',
+            1,
+            "empty/model.json:2: it is not what 'kabuild model extract' writes: it",
+        ),
+        (
+            '{"schema": 2}',
+            1,
+            "writes: it has no 'name'\n  write it again with: kabuild model extract",
+        ),
+        ("[]", 1, "a value in it is of another type"),
+        ('{"schema": 1}', 1, "schema 1, expected 2"),
     ],
 )
 def test_a_directory_without_a_model_is_one_error(
@@ -42,6 +54,36 @@ def test_a_directory_without_a_model_is_one_error(
 
     assert ran.code == code
     assert said in ran.err
+    assert not any(f"{name}Error" in ran.err for name in ("Key", "Type", "Value", "JSONDecode"))
+
+
+@pytest.mark.parametrize("name", ["my mödel", "a" * 201])
+def test_a_directory_that_no_task_can_have_is_refused_before_anything_runs(
+    workspace: CliWorkspace, name: str
+) -> None:
+    workspace.write("net.py", "")
+
+    ran = workspace.run("model", "extract", "net.py", "-o", f"tasks/{name}")
+
+    assert ran.code == 2
+    assert f"error: --output: tasks cannot be in tasks/{name}: " in ran.err
+    assert "as in tasks/my_model" in ran.err
+    assert not ran.executed
+
+
+def test_a_part_without_a_solution_says_where_to_write_one(workspace: CliWorkspace) -> None:
+    """It names no flag that the command does not have."""
+    write(workspace)
+    workspace.write("tasks/net/whole/model.py", "")
+
+    ran = workspace.run("model", "verify", "tasks/net", "--agent=expert", "--noleave_out")
+
+    assert ran.code == 3, ran.err
+    assert (
+        "plain is unchanged: no file 'tasks/net/plain/solutions/expert/plain.py' in the workspace: "
+        "write a kernel there, or name another agent with --agent"
+    ) in ran.out
+    assert "--solution" not in ran.out
 
 
 @pytest.mark.parametrize(

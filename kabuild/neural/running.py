@@ -26,9 +26,11 @@ from kabuild.pipeline import Summary, plan, settle
 FACTS = "facts.json"
 PACKAGE = "model"
 _MOST_MODEL = 4 << 20
-_CUT = 300
+_CUT = 700
 """The characters that tools keep of an exception's message."""
-_LINE = re.compile(r"^line (\d{1,9}): |\s*\((?:[^\s()]*/)?model\.py, line (\d{1,9})\)$")
+_LINE = re.compile(
+    r"(?:^|(?<=refuses it: ))line (\d{1,9}): |\s*\((?:[^\s()]*/)?model\.py, line (\d{1,9})\)$"
+)
 """How tools name a line of the user's file, which is called ``model.py`` where they run."""
 _EXIT = re.compile(r"exit code \d+")
 _ENDS = "a model file is only imported: see that it does not call sys.exit() or os._exit()"

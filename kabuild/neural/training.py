@@ -14,9 +14,9 @@ from kabuild.model.action import Literal
 from kabuild.neural.running import ModelFile, run_tool, told, unreadable
 from kabuild.neural.values import MALFORMED, count, figure, text
 
-FURTHEST = 0.1
-"""The most that the own code's errors may be, as shares. Ten times as much is allowed to kernels,
-and a kernel without a gradient is off by the whole."""
+LEAST = 10
+"""The fewest steps that are enough. The comparison ends where the own code's error is above
+0.1: ten times as much is allowed to kernels, and one without a gradient is off by the whole."""
 
 _ENDED = re.compile(r"it ended after \d+ of \d+ steps")
 _LOSS = re.compile(r"^(?:def loss\(|loss\s*=)", re.MULTILINE)
@@ -31,6 +31,7 @@ class Training:
             the worst parameter; None if infinite. ``eager_``: the same of the model's own code.
         first, last: the true losses.
         wrong: what is too far off, as the comparison found; empty if nothing is.
+        known: how many steps could be compared.
     """
 
     steps: int
@@ -41,6 +42,7 @@ class Training:
     first: float
     last: float
     wrong: str
+    known: int
 
     @classmethod
     def read(cls, facts: Mapping[str, Any]) -> Self:
@@ -50,9 +52,8 @@ class Training:
         loss, gradient = (
             None if facts[name] is None else figure(facts[name]) for name in ("loss", "gradient")
         )
-        return cls(
-            count(facts["steps"]), loss, gradient, **figures, wrong=told(text(facts["wrong"]))
-        )
+        wrong, known = told(text(facts["wrong"])), count(facts["known"])
+        return cls(count(facts["steps"]), loss, gradient, **figures, wrong=wrong, known=known)
 
     @property
     def problem(self) -> str:
@@ -61,22 +62,23 @@ class Training:
 
     @property
     def untold(self) -> str:
-        """Why even a kernel without a gradient might not be too far off; empty if it would be."""
-        if self.eager_loss <= FURTHEST:
+        """Why too little can be told of the model; empty if enough can be."""
+        if self.known >= LEAST:
             return ""
         return (
-            f"nothing can be told: the loss of the model's own code is {self.eager_loss:.2g} off "
-            f"in some step, and above {FURTHEST:g} any kernel would pass. Give the file an "
-            "optimiser(parameters) that is slower, or a loss that stays away from 0"
+            f"{self.vague}, and {LEAST} steps are needed. Give the file an optimiser(parameters) "
+            "that is slower, or a loss that stays away from 0"
         )
 
     @property
     def vague(self) -> str:
-        """That little can be told of some gradients, if so."""
-        if self.untold or self.eager_gradient <= FURTHEST:
+        """From where on nothing can be told of the model; empty if of every step something can."""
+        if self.known >= self.steps:
             return ""
-        off = f"{self.eager_gradient:.2g} off"
-        return f"little can be told of some gradient: in the model's own code it is {off}"
+        return (
+            f"nothing can be told after step {self.known}: the model's own code is more than 0.1 "
+            "off there"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The form for programs."""
@@ -97,8 +99,7 @@ class Training:
         )
         said = (
             f"too far off: {self.wrong}" if self.wrong else "",
-            fill(self.untold, 100),
-            self.vague,
+            fill(self.untold or self.vague, 100),
         )
         return "\n".join([text, *filter(None, said)])
 

@@ -21,7 +21,7 @@ from modelled.training import STEPS, Step, distance, drawn, precision, steps
 from modelled.user_model import ModelError
 from torch import Tensor
 
-_LONGEST = 400
+_LONGEST = 800
 
 
 def judged(reference: Path, answers: Path) -> dict[str, Any]:
@@ -54,6 +54,7 @@ def judged(reference: Path, answers: Path) -> dict[str, Any]:
         "first": true[0].loss,
         "last": true[-1].loss,
         "wrong": f"{found.wrong}{ended}" if found.wrong else "",
+        "known": found.known,
     }
 
 

@@ -33,6 +33,12 @@ FORM = "a model file has build() and inputs(generator)"
             "lib/syn.py:9: DOES_NOT_RUN: RuntimeError: shapes (3x4 and 3x4)",
             "",
         ),
+        (
+            "NOT_EXPORTABLE",
+            "torch.export refuses it: line 9: GuardError: no",
+            "lib/syn.py:9: NOT_EXPORTABLE: torch.export refuses it: GuardError: no",
+            "",
+        ),
         ("DOES_NOT_RUN", "RuntimeError: x", "lib/syn.py: DOES_NOT_RUN", "call build()(*inputs("),
         ("NOT_EXPORTABLE", "it has", "lib/syn.py: NOT_EXPORTABLE", "torch.export.export(build()"),
         ("NEEDS_PACKAGE", "it imports 'x'", "NEEDS_PACKAGE: it imports", "toolchains/python"),
@@ -55,10 +61,10 @@ def test_a_refusal_names_the_users_file_and_what_helps(
     ("message", "end"),
     [
         ("short", "short"),
-        (f"{'word ' * 50}is old; expected 1 instead. {'Hint: try to find wh ' * 4}", "1 instead."),
-        (f"{'word ' * 59}cuthe", "word …"),
-        ("x" * 300, "xxx …"),
-        (f"{'word ' * 60}in all (4x4)", "(4x4)"),
+        (f"{'word ' * 120}is old; expected 1 instead. {'Hint: try to find wh ' * 5}", "1 instead."),
+        (f"{'word ' * 139}cuthe", "word …"),
+        ("x" * 700, "xxx …"),
+        (f"{'word ' * 139}in all (4x4)", "(4x4)"),
     ],
 )
 def test_a_message_that_was_cut_ends_with_a_word(message: str, end: str) -> None:

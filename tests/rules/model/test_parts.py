@@ -164,6 +164,7 @@ FILE = "import torch\nbuild = lambda: {}\ninputs = lambda generator: {}\n"
         (FILE.format("torch.nn.Linear(2, 2)", "[1]"), "ARGUMENT_NOT_TENSOR"),
         (FILE.format("torch.nn.Linear(2, 2)", "[torch.ones(3)]"), "DOES_NOT_RUN"),
         (FILE.format("torch.nn.Dropout()", "[torch.ones(99)]"), "NOT_REPEATABLE"),
+        (FILE.format("torch.nn.Dropout()", "[torch.ones(2)]"), "NOT_REPEATABLE"),
         (FILE.format("torch.nn.ReLU(inplace=True)", "[-torch.ones(9)]"), "CHANGES_ARGUMENTS"),
         (FILE.format("torch.nn.LSTM(2, 2)", "[torch.ones(3, 2)]"), "RESULT_NOT_TENSORS"),
         (FILE.format("torch.nn.ReLU()", "[torch.ones(3, 2)]") + "LOGITS = 1", "BAD_LOGITS"),
@@ -178,6 +179,19 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path, text: str, reason: s
     with pytest.raises(ModelError) as caught:
         load(file)
     assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize("text", ["\n1 / 0", "\ndef f(:"])
+def test_a_file_that_cannot_be_loaded_has_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """By a relative path, as in the sandbox."""
+    monkeypatch.chdir(tmp_path)
+    Path("model.py").write_text(text)
+
+    with pytest.raises(ModelError) as caught:
+        load(Path("model.py"))
+    assert caught.value.why.startswith("line 2: ")
 
 
 LAYER = """import torch

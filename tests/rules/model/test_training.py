@@ -173,6 +173,21 @@ def test_no_number_is_wrong(own: list[Step], true: list[Step]) -> None:
     assert apart.wrong.startswith("the loss is inf off in step 1")
 
 
+def test_where_the_own_code_is_all_rounding_nothing_is_compared(
+    own: list[Step], true: list[Step]
+) -> None:
+    """As where the loss has come to 0: ten times the own error would allow anything."""
+    zero = dict.fromkeys(true[0].gradients)
+    noise = [*own[:12], *(Step(one.loss, zero) for one in own[12:])]
+    detached = [*own[:12], *(Step(one.loss, zero) for one in own[12:])]
+
+    found = distance(detached, noise, true)
+
+    assert (found.wrong, found.known) == ("", 12)
+    assert distance(own, own, true).known == STEPS
+    assert "gets no gradient in step 13" in distance(detached, own, true).wrong
+
+
 def test_too_few_steps_are_wrong(own: list[Step], true: list[Step]) -> None:
     assert distance(own[:3], own, true).wrong == f"it ended after 3 of {STEPS} steps"
 

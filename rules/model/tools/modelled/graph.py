@@ -84,7 +84,9 @@ def export(model: UserModel) -> Graph:
             program = export_program(model.module, model.arguments, strict=False)
             program = program.run_decompositions({})
         except Exception as error:
-            what = f"torch.export refuses it: {described(error)}"
+            what = (
+                f"torch.export refuses it: {described(error, getattr(model.code, '__file__', ''))}"
+            )
             raise ModelError("NOT_EXPORTABLE", what) from error
     signature = program.graph_signature
     if any(spec.kind is not OutputKind.USER_OUTPUT for spec in signature.output_specs):

@@ -17,6 +17,7 @@ STEPS = 20
 _SEED = 20260804
 _LEAST = 2.0**-20  # of a norm: eight times the rounding unit of single precision
 _TIMES = 10.0  # the model's own rounding, that is forgiven
+_FURTHEST = 0.1  # that the model's own code may be off: a kernel that detaches is off by the whole
 _SMALL = 1e-6  # of the norm of all gradients: below it is what is zero but for rounding
 
 
@@ -94,11 +95,14 @@ class Distance:
         loss: relative.
         gradient: the norm of what a parameter's gradient is off, as a share of its norm.
         wrong: the first thing that is too far off, as a sentence; empty if nothing is.
+        known: how many steps were compared. From the first one on in which the model's own code
+            is all rounding, as where training has brought the loss to 0, nothing can be told.
     """
 
     loss: float
     gradient: float
     wrong: str
+    known: int
 
 
 def distance(given: Sequence[Step], own: Sequence[Step], true: Sequence[Step]) -> Distance:
@@ -111,7 +115,11 @@ def distance(given: Sequence[Step], own: Sequence[Step], true: Sequence[Step]) -
     allowed: dict[str, float] = {}
     worst_loss = worst_gradient = 0.0
     wrong = ""
-    for number, (one, mine, right) in enumerate(zip(given, own, true, strict=False), start=1):
+    known = next(
+        (n for n, pair in enumerate(zip(own, true, strict=True)) if _is_rounding(*pair)), len(true)
+    )
+    compared = zip(given[:known], own, true, strict=False)
+    for number, (one, mine, right) in enumerate(compared, start=1):
         allowed_loss = max(allowed_loss, _loss_apart(mine, right))
         apart = _loss_apart(one, right)
         worst_loss = max(worst_loss, apart)
@@ -132,7 +140,24 @@ def distance(given: Sequence[Step], own: Sequence[Step], true: Sequence[Step]) -
                 )
     if len(given) < len(true):
         wrong = wrong or f"it ended after {len(given)} of {len(true)} steps"
-    return Distance(worst_loss, worst_gradient, wrong)
+    return Distance(worst_loss, worst_gradient, wrong, known)
+
+
+def _is_rounding(mine: Step, right: Step) -> bool:
+    """Whether the model's own code is too far off in a step for anything to be told of others.
+
+    By the gradients of all parameters together: a single one may be zero but for rounding.
+    """
+    norm = sum(float(_there(tensor).norm()) ** 2 for tensor in right.gradients.values())
+    off = sum(
+        float((_there(mine.gradients[name]) - _there(tensor)).norm()) ** 2
+        for name, tensor in right.gradients.items()
+    )
+    return _loss_apart(mine, right) > _FURTHEST or off > _FURTHEST**2 * norm
+
+
+def _there(gradient: Tensor | None) -> Tensor:
+    return torch.zeros(()) if gradient is None else gradient.double()
 
 
 def _is_there(gradient: Tensor | None) -> bool:

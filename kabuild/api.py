@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from itertools import islice
 from pathlib import Path
 from typing import Self, TypedDict, Unpack
@@ -32,7 +33,8 @@ from kabuild.base.suggest import suggest
 from kabuild.base.umask import sparing_owner
 from kabuild.builder import Builder
 from kabuild.execution.host import cpus
-from kabuild.given import check_numbers, check_types, said
+from kabuild.given import check_names, check_numbers, check_types, said
+from kabuild.loading.platform_index import PlatformIndex
 from kabuild.loading.request import Request
 from kabuild.model.event import Event
 from kabuild.model.gate_result import GateResult
@@ -48,6 +50,12 @@ Solution = Path | str | Mapping[str, str]
 
 A text is never used as a path, because it may come from an untrusted agent.
 """
+
+
+class _Agent(Enum):
+    """Stands for a solution that was left out; None does not, as a caller may have lost one."""
+
+    OWN = "that of the workspace's agent"
 
 
 _AHEAD = 4
@@ -128,12 +136,15 @@ class Evaluator:
     def __init__(
         self, workspace: Path | str = ".", *, jobs: int | None = None, **options: Unpack[Options]
     ) -> None:
-        _check_names(options, "jobs")
+        _check_known(options, "jobs")
         given = {name: value for name, value in options.items() if value is not None}
         check_types(Options, given)
         self._request = Request(patterns=(), cwd=_directory(workspace), jobs=1)
         self._request = replace(self._request, **given)  # type: ignore[arg-type]  # just checked
         check_numbers(replace(self._request, jobs=jobs))
+        check_names(self._request)
+        if self._request.platform is not None:
+            PlatformIndex.around(self._request.cwd).parse(self._request.platform)
         self._jobs = jobs or cpus()
         self._stop = stop = threading.Event()
         with sparing_owner():
@@ -152,9 +163,9 @@ class Evaluator:
         self._store.close()
 
     def evaluate(
-        self, task: str, solution: Solution | None = None, *, gates: Sequence[str] = ()
+        self, task: str, solution: Solution | _Agent = _Agent.OWN, *, gates: Sequence[str] = ()
     ) -> Evaluation:
-        """Judge one solution of ``task``; by default, that of the workspace's agent.
+        """Judge one solution of ``task``; left out, that of the agent. None is no solution.
 
         Raises KabuildError for an invalid request or after the end of the ``with`` statement,
         BrokenTaskError for a broken task, and InfraFailureError if the machine failed.
@@ -167,7 +178,9 @@ class Evaluator:
             self._check_open()  # what an end in the meantime took away is nobody's mistake
             raise
 
-    def _evaluated(self, task: str, solution: Solution | None, gates: Sequence[str]) -> Evaluation:
+    def _evaluated(
+        self, task: str, solution: Solution | _Agent, gates: Sequence[str]
+    ) -> Evaluation:
         _check_task(task)
         request = replace(
             self._request,
@@ -221,8 +234,10 @@ class Evaluator:
             what = "this Evaluator is closed: its 'with' statement has ended"
             raise UsageError(Reason.BAD_PATTERN, what)
 
-    def _path_of(self, solution: Solution | None) -> Path | None:
-        if solution is None or isinstance(solution, Path):
+    def _path_of(self, solution: Solution | _Agent) -> Path | None:
+        if solution is _Agent.OWN:
+            return None
+        if isinstance(solution, Path):
             return solution
         if isinstance(solution, str):
             return self._written({"kernel": solution}) / "kernel"
@@ -251,13 +266,13 @@ class Evaluator:
 
 def evaluate(
     task: str,
-    solution: Solution | None = None,
+    solution: Solution | _Agent = _Agent.OWN,
     *,
     gates: Sequence[str] = (),
     workspace: Path | str = ".",
     **options: Unpack[Options],
 ) -> Evaluation:
-    """Judge one solution; ``Evaluator`` is faster for many.
+    """Judge one solution, or if it is left out the agent's; ``Evaluator`` is faster for many.
 
     Raises TypeError for an unknown option, KabuildError for an invalid request, BrokenTaskError
     for a broken task, and InfraFailureError if the machine failed.
@@ -266,7 +281,7 @@ def evaluate(
         return evaluator.evaluate(task, solution, gates=gates)
 
 
-def _check_names(options: Options, *more: str) -> None:
+def _check_known(options: Options, *more: str) -> None:
     for name in options.keys() - Options.__annotations__.keys():
         known = [*Options.__annotations__, *more]
         hint = suggest(name, known) or f"known: {', '.join(known)}"
@@ -308,7 +323,7 @@ def _directory(workspace: object) -> Path:
     """The directory that was given. Raises UsageError for anything else."""
     try:
         path = Path(os.path.realpath(os.fspath(workspace)))  # type: ignore[call-overload]
-        if path.is_dir():
+        if path.is_dir() and workspace != "":
             return path
         why = "no such directory"
     except TypeError:

@@ -68,6 +68,14 @@ def check_numbers(request: Request) -> None:
             raise UsageError(Reason.BAD_FLAG, what)
 
 
+def check_names(request: Request) -> None:
+    """Refuse an empty name, such as of a variable that is not set: not the default is meant."""
+    for name, value in (("agent", request.agent), ("policy", request.policy)):
+        if value == "":
+            what = f"{name} must be a name, got ''"
+            raise UsageError(Reason.BAD_FLAG, what, hint="leave it out for the default")
+
+
 def solution_of(request: Request) -> Source | None:
     """The file or directory that ``--solution`` names. Raises UsageError."""
     if request.solution is None:

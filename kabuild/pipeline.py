@@ -25,7 +25,7 @@ from kabuild.execution.background_gc import collect_if_due
 from kabuild.execution.forecast import Forecast, forecast
 from kabuild.execution.host import cpus
 from kabuild.execution.isolation import require_sandbox
-from kabuild.given import check_given, check_numbers, salt_of, solution_of
+from kabuild.given import check_given, check_names, check_numbers, salt_of, solution_of
 from kabuild.loading import (
     Loader,
     expand,
@@ -101,6 +101,7 @@ class Summary:
 def load(request: Request) -> Loaded:
     """Find the workspace and expand the patterns. Raises LoadError and UsageError."""
     check_numbers(request)
+    check_names(request)
     workspace = load_workspace(find_workspace(request.cwd))
     loader = Loader(workspace)
     package = workspace.package_of(request.cwd)

@@ -138,6 +138,10 @@ def test_an_evaluator_has_a_number_of_jobs(workspace: CliWorkspace, jobs: Any) -
         ({"devices": (-1,)}, "devices must be numbers of devices"),
         ({"devices": 0}, "devices must be numbers of devices"),
         ({"samples": float("nan")}, "samples must be from 1 to"),
+        ({"agent": ""}, "agent must be a name, got ''"),
+        ({"policy": ""}, "policy must be a name, got ''"),
+        ({"platform": ""}, "unknown platform ''"),
+        ({"platform": "cudaa"}, "unknown platform 'cudaa'"),
     ],
 )
 def test_options_have_the_types_that_they_declare(
@@ -145,6 +149,30 @@ def test_options_have_the_types_that_they_declare(
 ) -> None:
     with pytest.raises(KabuildError, match=message):
         kabuild.evaluate(TASK, "// x\n", workspace=workspace.root, **options)
+
+
+@pytest.mark.parametrize("options", [{"agent": ""}, {"policy": ""}, {"platform": "cudaa"}])
+def test_an_evaluator_refuses_names_before_it_judges(
+    workspace: CliWorkspace, options: dict[str, Any]
+) -> None:
+    with pytest.raises(KabuildError):
+        kabuild.Evaluator(workspace.root, **options)
+
+
+@pytest.mark.parametrize("nothing", [None, True, b"x", 5])
+def test_no_kernel_is_judged_as_the_agents(workspace: CliWorkspace, nothing: Any) -> None:
+    """As of a reply without code, which would be paid for what an expert wrote."""
+    refused = "a solution must be a str, a Path or a mapping of names to str, not "
+    with kabuild.Evaluator(workspace.root) as evaluator:
+        assert evaluator.evaluate(TASK).passed, "left out, it is the agent's"
+        with pytest.raises(KabuildError, match=refused):
+            evaluator.evaluate(TASK, nothing)
+        with pytest.raises(KabuildError, match=refused):
+            kabuild.evaluate(TASK, nothing, workspace=workspace.root)
+        one, two = evaluator.map(TASK, [nothing, "// x\n"])
+
+    assert (one.passed, one.speedup, two.passed, two.error) == (False, None, True, None)
+    assert isinstance(one.error, KabuildError)
 
 
 def test_an_option_that_is_none_is_not_given(workspace: CliWorkspace) -> None:
@@ -226,8 +254,8 @@ def test_the_command_line_finds_cached_what_python_judged(workspace: CliWorkspac
 @pytest.mark.parametrize(
     ("task", "solution", "message"),
     [
-        ("//tasks/family0/t9", None, "no package"),
-        ("//tasks/...", None, "an evaluation takes one task"),
+        ("//tasks/family0/t9", "// x\n", "no package"),
+        ("//tasks/...", "// x\n", "a solution is for one task"),
         (TASK, Path("absent.hip"), "no file or directory"),
         (TASK, {"../out.hip": "x\n"}, "not a path inside a solution"),
         (TASK, {"a": "x", "a/b": "y"}, "'a/b' of a solution cannot be written"),
@@ -249,6 +277,16 @@ def test_what_is_wrong_with_a_request_is_raised(
 ) -> None:
     with pytest.raises(KabuildError, match=message):
         kabuild.evaluate(task, solution, workspace=workspace.root)
+
+
+def test_an_evaluation_takes_one_task(workspace: CliWorkspace) -> None:
+    with pytest.raises(KabuildError, match="an evaluation takes one task"):
+        kabuild.evaluate("//tasks/...", workspace=workspace.root)
+
+
+def test_no_workspace_is_not_the_working_directory() -> None:
+    with pytest.raises(KabuildError, match="workspace '': no such directory"):
+        kabuild.Evaluator("")
 
 
 def test_a_machine_that_fails_blames_no_solution(workspace: CliWorkspace) -> None:

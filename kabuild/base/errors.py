@@ -88,6 +88,7 @@ class Reason(Enum):
     STORE_UNWRITABLE = "store unwritable"
     STORE_FULL = "store full"
     STORE_BUSY = "store busy"
+    NO_SEAL_KEY = "no seal key"
     BLOB_MISSING = "blob missing"
     BLOB_CORRUPT = "blob corrupt"
     REMOTE_UNAVAILABLE = "remote unavailable"

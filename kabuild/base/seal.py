@@ -116,8 +116,22 @@ def user_seal(env: Mapping[str, str] = os.environ) -> Seal:
         path = data_home(env) / KEY_FILE
         return Seal(_read(path) or _make(path))
     except (OSError, RuntimeError) as error:  # RuntimeError: no home directory
-        why = getattr(error, "strerror", None) or str(error)
-        return Seal(secrets.token_bytes(_KEY_SIZE), f"{path}: {why}")
+        return Seal(secrets.token_bytes(_KEY_SIZE), _said(path, error))
+
+
+def key_problem(env: Mapping[str, str] = os.environ) -> str:
+    """Why the user's key cannot be used; empty if it can, or if there is none yet. Makes none."""
+    path = Path(KEY_FILE)
+    try:
+        path = data_home(env) / KEY_FILE
+        _read(path)
+    except (OSError, RuntimeError) as error:
+        return _said(path, error)
+    return ""
+
+
+def _said(path: Path, error: Exception) -> str:
+    return f"{path}: {getattr(error, 'strerror', None) or error}"
 
 
 def _read(path: Path) -> bytes | None:

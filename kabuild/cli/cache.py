@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from kabuild.base.errors import ExitCode, KabuildError, Reason, UsageError
+from kabuild.base.errors import ExitCode, KabuildError, Reason, StoreError, UsageError
 from kabuild.base.listing import counted
 from kabuild.base.sizes import show_size
 from kabuild.cli.completion import complete_labels
@@ -103,17 +103,25 @@ def verify(*, remove: bool, as_json: bool) -> None:
     kabuild cache verify
     kabuild cache verify --remove
 
-    Reads everything again. Also lists entries without this user's seal; builds ignore them.
-    Exits with 36 when something is damaged or not sealed, and with 0 when --remove removed it.
+    Reads everything again. Also counts what another key sealed; builds ignore that. Exits with
+    36 when something is damaged or not sealed by you, and with 0 when --remove removed it.
     """
     from kabuild.base.seal import user_seal
-    from kabuild.cli.cache_report import render_damages, verify_toolchains
+    from kabuild.cli.cache_report import (
+        advise_on,
+        count_damages,
+        render_damages,
+        verify_toolchains,
+    )
     from kabuild.execution.host import cpus
     from kabuild.store.build_memo import MemoTable
     from kabuild.store.paths import MEMORIES
     from kabuild.store.verify import check
 
     root, seal = default_path(), user_seal()
+    if seal.problem:  # of which every entry would look damaged
+        what = f"no key to check the store with: {seal.problem}"
+        raise StoreError(Reason.NO_SEAL_KEY, what)
     packages = MemoTable(root / MEMORIES).packages()
     began = time.monotonic()
     checked = check(root, seal, remove=remove, threads=cpus())
@@ -126,10 +134,10 @@ def verify(*, remove: bool, as_json: bool) -> None:
         click.echo(
             f"read {counted(checked.blobs, 'blob')} and {counted(checked.results, 'result')} "
             f"({show_size(checked.bytes)}) in {time.monotonic() - began:.1f} s: "
-            + (f"{len(damages)} damaged" if damages else "no damage found")
+            + count_damages(damages)
         )
-        if damages and not remove:
-            click.echo("to remove them: kabuild cache verify --remove")
+        for line in advise_on(damages):
+            click.echo(line)
     if not all(damage.removed for damage in damages):
         raise click.exceptions.Exit(int(ExitCode.ENVIRONMENT))
 

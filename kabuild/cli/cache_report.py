@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kabuild.base.canonical import parse_fields
 from kabuild.base.errors import KabuildError
 from kabuild.base.listing import abridged
-from kabuild.base.seal import Seal, UnsealedError
+from kabuild.base.seal import KEY_FILE, Seal, Trust, UnsealedError, data_home
 from kabuild.base.sizes import show_size
 from kabuild.model.digest import Digest
 from kabuild.store.contents import scan, tree_size
@@ -114,8 +114,13 @@ def render(found: Figures) -> str:
 def render_damages(
     damages: Iterable[Damage], packages: Mapping[str, str], root: Path
 ) -> Iterator[str]:
-    """A few lines for each damage, with the results that it breaks."""
+    """A few lines for each damage, with the results that it breaks.
+
+    What another key sealed is only counted: it is no damage, and often it is everything.
+    """
     for damage in damages:
+        if damage.foreign:
+            continue
         state = "; removed" if damage.removed else ""
         yield f"{damage.kind} {damage.name}: {damage.problem}{state}"
         if damage.kind in {"blob", "result"}:
@@ -125,14 +130,38 @@ def render_damages(
             yield from (f"  {line}" for line in broken or ["breaks no result"])
 
 
+def count_damages(damages: Sequence[Damage]) -> str:
+    """How many entries are damaged, and how many are not this user's."""
+    foreign = [damage for damage in damages if damage.foreign]
+    damaged = len(damages) - len(foreign)
+    said = f"{damaged} damaged" if damaged else "no damage found"
+    if not foreign:
+        return said
+    gone = ", now removed" if all(damage.removed for damage in foreign) else ""
+    return f"{said}; {len(foreign)} not sealed by you{gone}"
+
+
+def advise_on(damages: Sequence[Damage]) -> Iterator[str]:
+    """What to do about damages that were not removed."""
+    left = [damage for damage in damages if not damage.removed]
+    if any(damage.foreign for damage in left):
+        yield (
+            "another key sealed them, so builds ignore them; to use them again, put that key back "
+            f"as {data_home() / KEY_FILE}"
+        )
+    if left:
+        yield "to remove them: kabuild cache verify --remove"
+
+
 def verify_toolchains(root: Path, seal: Seal, *, remove: bool) -> Iterator[Damage]:
     """The unpacked toolchains whose files have changed since."""
     trees = TreeStore(root / TOOLCHAINS, seal)
     for digest in sorted(scan(root).toolchains):
+        foreign = False
         try:
             lines = trees.differences(digest)
         except UnsealedError as error:
-            lines = [str(error)]
+            lines, foreign = [str(error)], error.trust is Trust.FOREIGN
         except (OSError, ValueError) as error:
             lines = [f"cannot be read: {error}"]
         if not lines:
@@ -144,7 +173,7 @@ def verify_toolchains(root: Path, seal: Seal, *, remove: bool) -> Iterator[Damag
                 removed = True
             except KabuildError as error:
                 lines.append(error.message)
-        yield Damage("toolchain", digest, abridged(lines, SHOWN), (), removed)
+        yield Damage("toolchain", digest, abridged(lines, SHOWN), (), removed, foreign)
 
 
 def _describe(key: str, packages: Mapping[str, str], root: Path) -> str:

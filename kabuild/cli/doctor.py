@@ -19,6 +19,7 @@ import click
 import psutil
 
 from kabuild.base.errors import LoadError
+from kabuild.base.seal import key_problem
 from kabuild.cli.doctor_devices import find_devices
 from kabuild.cli.doctor_toolchains import find_toolchains
 from kabuild.cli.finding import Finding, State, tell_findings
@@ -128,6 +129,15 @@ def _resources() -> Iterator[Finding]:
     yield Finding("store", state, f"{store} ({free >> 30} GiB free)", advice)
 
 
+def _seal_key() -> Iterator[Finding]:
+    """Without it builds work, and keep nothing."""
+    if problem := key_problem():
+        found = f"no result is kept for later builds: {problem}"
+        yield Finding("seal key", State.WARNING, found)
+        return
+    yield Finding("seal key", State.OK, "yours alone, or made by the next build")
+
+
 def _platforms() -> Iterator[Finding]:
     yield Finding("platform cpu", State.OK, "HIP on fibers, Triton interpreted")
     platforms = PlatformIndex.around(Path.cwd())
@@ -154,7 +164,7 @@ def _installation(wanted: Installation) -> Finding:
 
 
 CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
-    *(_python, _bytecode, _kernel, _sandbox, _resources, _platforms),
+    *(_python, _bytecode, _kernel, _sandbox, _resources, _seal_key, _platforms),
     find_toolchains,
 )
 

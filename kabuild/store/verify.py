@@ -40,6 +40,7 @@ class Damage:
         name: the hash that it is filed under, or the file's name.
         breaks: the hashes of the keys whose results it makes unusable.
         removed: whether it was removed, with the results that it breaks.
+        foreign: another key sealed it: it is ignored, and may well be whole.
     """
 
     kind: str
@@ -47,6 +48,7 @@ class Damage:
     problem: str
     breaks: tuple[str, ...]
     removed: bool = False
+    foreign: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,15 @@ class Checked:
     results: int
     bytes: int
     damages: tuple[Damage, ...]
+
+
+@dataclass(frozen=True)
+class _Need:
+    """A blob that a result needs, ``""`` for the result itself; and what is wrong with it."""
+
+    blob: str
+    problem: str = ""
+    foreign: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,18 +101,21 @@ def check(
     with ThreadPoolExecutor(threads) as pool:
         bad = {seen.item.name: seen for seen in pool.map(look, contents.blobs.values()) if seen}
     breaks: defaultdict[str, list[str]] = defaultdict(list)
-    lost: dict[str, str] = {}
+    lost: dict[str, _Need] = {}
     for name, item in sorted(contents.results.items()):
-        for blob, problem in _promised(root, item, bad, seal):
-            if blob in bad:
-                breaks[blob].append(name)
-            elif problem:
-                lost[name] = problem
+        for need in _promised(root, item, bad, seal):
+            if need.blob in bad:
+                breaks[need.blob].append(name)
+            elif need.problem:
+                lost[name] = need
     damages = [
         Damage("blob", name, seen.problem, tuple(breaks[name]))
         for name, seen in sorted(bad.items())
     ]
-    damages += [Damage("result", name, problem, (name,)) for name, problem in lost.items()]
+    damages += [
+        Damage("result", name, need.problem, (name,), foreign=need.foreign)
+        for name, need in lost.items()
+    ]
     if remove and damages:
         with writing(str(root)):
             damages = [_remove(root, damage, bad, contents.results) for damage in damages]
@@ -139,18 +153,21 @@ def _unsealed(root: Path, seal: Seal, *, remove: bool) -> list[Damage]:
         if remove:
             with writing(str(root)):
                 file.path.unlink(missing_ok=True)
-        damages.append(Damage(file.kind, file.path.name, file.problem, (), removed=remove))
+        damages.append(
+            Damage(file.kind, file.path.name, file.problem, (), remove, foreign=file.foreign)
+        )
     return damages
 
 
-def _promised(root: Path, item: Item, bad: Container[str], seal: Seal) -> Iterator[tuple[str, str]]:
-    """The damaged blobs of a result, each with its problem; name ``""`` for the result itself."""
+def _promised(root: Path, item: Item, bad: Container[str], seal: Seal) -> Iterator[_Need]:
+    """What a result needs; itself, if it cannot be used."""
     get = QuietBlobs(root)
     try:
         entry = read_plain(Path(item.path), MOST_BYTES)
         trust = trust_of(entry, item.name, seal)
         if trust is not Trust.SEALED:
-            raise ValueError(f"it is {trust.value}")
+            yield _Need("", f"not trusted: it is {trust.value}", trust is Trust.FOREIGN)
+            return
         files, trees = named_by(entry)
         for tree in trees:
             if tree.hash not in bad and get.has(tree):
@@ -158,10 +175,11 @@ def _promised(root: Path, item: Item, bad: Container[str], seal: Seal) -> Iterat
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
-        yield "", f"not trusted: {getattr(error, 'strerror', None) or error}"
+        yield _Need("", f"not trusted: {getattr(error, 'strerror', None) or error}")
         return
     for digest in (*files, *trees):
-        yield digest.hash, "" if get.has(digest) else f"its blob {digest} is not in the store"
+        missing = "" if get.has(digest) else f"its blob {digest} is not in the store"
+        yield _Need(digest.hash, missing)
 
 
 def _remove(
@@ -185,6 +203,7 @@ class Unsealed:
     kind: str
     path: Path
     problem: str
+    foreign: bool = False
 
 
 def unsealed_files(root: Path, seal: Seal) -> Iterator[Unsealed]:
@@ -199,4 +218,4 @@ def unsealed_files(root: Path, seal: Seal) -> Iterator[Unsealed]:
         except OSError as error:
             yield Unsealed(kind, path, f"cannot be read: {error.strerror}")
         except UnsealedError as error:
-            yield Unsealed(kind, path, str(error))
+            yield Unsealed(kind, path, str(error), error.trust is Trust.FOREIGN)

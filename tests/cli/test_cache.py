@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from kabuild.base.seal import KEY_FILE, data_home
 from tests.testkit.cli import CliWorkspace, copy_store
 
 from .conftest import declare
@@ -135,6 +138,55 @@ def test_verify_as_json(judged: CliWorkspace) -> None:
 
     assert (found["kind"], found["name"], found["removed"]) == ("blob", library.name, False)
     assert found["breaks"]
+
+
+@pytest.fixture
+def key(judged: CliWorkspace, tmp_path: Path) -> Iterator[Path]:
+    """A copy of the key that sealed the results, for this test's program alone."""
+    judged.env["XDG_DATA_HOME"] = str(tmp_path)  # of all copies of the workspace
+    copy = data_home(judged.env) / KEY_FILE
+    copy.parent.mkdir()
+    copy.write_bytes((data_home() / KEY_FILE).read_bytes())
+    copy.chmod(0o600)
+    yield copy
+    del judged.env["XDG_DATA_HOME"]
+
+
+def test_an_intact_store_is_not_damaged_by_the_mode_of_the_key(
+    judged: CliWorkspace, key: Path
+) -> None:
+    key.chmod(0o644)
+
+    for flags in ((), ("--remove",), ("--json",)):
+        ran = judged.run("cache", "verify", *flags)
+        assert (ran.code, ran.out) == (36, "")
+        assert f"no key to check the store with: {key}: others can read it" in ran.err
+        assert f"chmod 600 {key}" in ran.err
+    found = {item["name"]: item for item in judged.run("doctor", "--json").json}["seal key"]
+    assert found["state"] == "warning"
+    assert f"chmod 600 {key}" in found["found"]
+
+    key.chmod(0o600)
+    ran = judged.run("cache", "verify")
+    assert (ran.code, "no damage found\n" in ran.out) == (0, True)
+
+
+def test_what_another_key_sealed_is_not_damaged(judged: CliWorkspace, key: Path) -> None:
+    old = key.rename(key.with_name("old"))
+
+    ran = judged.run("cache", "verify")
+    assert ran.code == 36
+    assert re.search(r"no damage found; \d+ not sealed by you\n", ran.out)
+    assert f"put that key back as {key}\n" in ran.out
+    assert "breaks" not in ran.out
+
+    old.replace(key)
+    assert judged.run("cache", "verify").code == 0
+    key.unlink()
+    ran = judged.run("cache", "verify", "--remove")
+    assert ran.code == 0
+    assert "not sealed by you, now removed\n" in ran.out
+    assert "no damage found\n" in judged.run("cache", "verify").out
 
 
 def test_another_machine_need_not_judge_again(judged: CliWorkspace, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kabuild.base.seal import KEY_FILE, Trust, UnsealedError, data_home, user_seal
+from kabuild.base.seal import KEY_FILE, Trust, UnsealedError, data_home, key_problem, user_seal
 from tests.testkit.seal import OTHER_SEAL, SEAL
 
 _RACERS = 8
@@ -99,6 +99,7 @@ def test_a_file_that_is_no_key_of_one_user_is_neither_used_nor_replaced(
     seal = user_seal(env)
 
     assert seal.problem.startswith(f"{path}: {problem}")
+    assert key_problem(env) == seal.problem
     assert seal.key != spoilt
     assert seal.key != user_seal(env).key
     assert path.read_bytes() == spoilt
@@ -143,3 +144,10 @@ def test_without_a_place_for_a_key_there_is_one_for_this_process(tmp_path: Path)
     assert str(tmp_path) in seal.problem
     assert seal.key != user_seal(env).key
     assert os.listdir(tmp_path) == ["kabuild"]  # noqa: PTH208
+
+
+def test_asking_about_the_key_makes_none(tmp_path: Path) -> None:
+    env = {"XDG_DATA_HOME": str(tmp_path)}
+
+    assert key_problem(env) == ""
+    assert os.listdir(tmp_path) == []  # noqa: PTH208

@@ -29,10 +29,14 @@ from kabuild.model.label import Label, Pattern
 from kabuild.report.records import Of, Record, Time, versions
 from kabuild.report.records_file import document, read_records, to_json, write_records
 from kabuild.report.records_text import holder, times_text
-from kabuild.report.site.listed import Listed, confirmed_records, published_records
+from kabuild.report.site.listed import Listed, confirmed_records, published_records, times_too_vague
 from kabuild.report.times import nanoseconds
 from kabuild.store import Store
 
+_MEASURE = (
+    "to measure a time more exactly: kabuild test --nocache_test_results on an idle machine, "
+    "then kabuild publish"
+)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -203,11 +207,14 @@ class _Changed:
         self.records = [record for record in found if selects(record.best.task)]
         published = published_records(items, held)
         self._published = [record for record in published if selects(record.best.task)]
+        vague = times_too_vague(items, published)
+        self.vague = [time for time in vague if selects(time.task)]
 
     @property
     def tasks(self) -> set[str]:
         """All tasks that have a time."""
-        return {record.best.task for record in (*self.records, *self._published)}
+        times = [record.best for record in (*self.records, *self._published)]
+        return {time.task for time in (*times, *self.vague)}
 
     @property
     def broken(self) -> list[Record]:
@@ -230,6 +237,7 @@ class _Changed:
             **document(self.records),
             "new": [to_json(record) for record in self.broken],
             "not_replayed": [to_json(Record(time)) for time in self.unreplayed],
+            "too_vague": [to_json(Record(time)) for time in self.vague],
             "foreign_code": {bundle: [*code] for bundle, (_, code) in self._foreign.items()},
         }
 
@@ -237,16 +245,16 @@ class _Changed:
         """Tables for people."""
         new = {record.of for record in self.broken}
         times = [one.best for one in self.records]
-        unconfirmed = self.unreplayed
+        unconfirmed = sorted((*self.unreplayed, *self.vague), key=lambda time: time.of)
         known = versions([*times, *unconfirmed])
         parts = [
             *times_text("records", times, known, [_note(one, new) for one in self.records]),
-            *times_text(
-                "no records yet", self.unreplayed, known, map(self._beaten, self.unreplayed)
-            ),
+            *times_text("not records yet", unconfirmed, known, map(self._beaten, unconfirmed)),
         ]
-        if any(time.bundle not in self._replays for time in unconfirmed):
+        if any(time.bundle not in self._replays for time in self.unreplayed):
             parts.append("to replay one: kabuild replay --json X.kab > X.kab.replay.json")
+        if self.vague:
+            parts.append(_MEASURE)
         parts += [
             in_line(
                 f"{source}: its times were measured by code that this kabuild does not ship "
@@ -263,6 +271,8 @@ class _Changed:
 
     def _obstacle(self, time: Time) -> str:
         """Why a time is no record."""
+        if time.vague:
+            return "its 95 % interval is too wide" if time.speedup.ends else "without an interval"
         replay = self._replays.get(time.bundle)
         if replay is None:
             return "not replayed"

@@ -62,6 +62,11 @@ class Time:
         """What it may be the record of."""
         return self.task, self.task_digest, self.config, self.machine
 
+    @property
+    def vague(self) -> bool:
+        """Whether too little is known of it to hold a record."""
+        return self.speedup.ends is None or self.speedup.wide
+
     def beats(self, other: Time) -> bool:
         """Whether it is surely the shorter time."""
         return self.high < other.low
@@ -126,12 +131,28 @@ def records(
     return [Record(line[-1], tuple(line[:-1])) for _, line in sorted(found.items())]
 
 
-def _times(evaluation: Evaluation, cases: Cases) -> Iterable[Time]:
-    """The shortest time of each config among its trials."""
+def vague_times(
+    evaluations: Iterable[Evaluation], cases: Cases, records: Iterable[Record]
+) -> list[Time]:
+    """Times below those of ``records``, the shortest of each config, that are known too vaguely."""
+    best = {record.of: record.best for record in records}
+    found: dict[Of, Time] = {}
+    for evaluation in evaluations:
+        for time in _times(evaluation, cases, vague=True):
+            known = best.get(time.of)
+            if known is None or time.nanoseconds < known.nanoseconds:
+                found[time.of] = best[time.of] = time
+    return [time for _, time in sorted(found.items())]
+
+
+def _times(evaluation: Evaluation, cases: Cases, *, vague: bool = False) -> Iterable[Time]:
+    """The shortest time of each config among its trials; of those that are vague, or are not."""
     found: dict[Of, Time] = {}
     for result in evaluation.results:
         if result.correct:
             for time in _of_result(evaluation, result, cases(evaluation, result)):
+                if time.vague != vague:
+                    continue
                 known = found.setdefault(time.of, time)
                 if time.nanoseconds < known.nanoseconds:
                     found[time.of] = time
@@ -145,7 +166,7 @@ def _of_result(
         taken = positive(case, "candidate_ns")
         ends = positive(case, "low"), positive(case, "high")
         measured = Speedup(positive(case, "speedup") or 0.0, *ends)
-        if taken and measured.ends and not measured.wide:
+        if taken and measured.value:
             yield Time(
                 task=result.task,
                 task_digest=result.evidence.task_digest,

@@ -10,7 +10,7 @@ from typing import Any
 from kabuild.model.task_result import TaskResult
 from kabuild.report.beside import named_apart
 from kabuild.report.evaluation import Evaluation, agent_name
-from kabuild.report.records import Record, machine_of, records
+from kabuild.report.records import Record, Time, machine_of, records, vague_times
 from kabuild.report.replays import Replay
 from kabuild.report.site.addresses import slug
 
@@ -92,6 +92,15 @@ def published_records(items: Sequence[Listed], held: Sequence[Record] = ()) -> l
     known = {item.digest: item for item in items}
     evaluations = [item.evaluation for item in items]
     return records(evaluations, lambda one, result: known[one.digest].published(result), held=held)
+
+
+def times_too_vague(items: Sequence[Listed], records: Sequence[Record]) -> list[Time]:
+    """The times of bundles that are shorter than ``records``, but for their intervals."""
+    known = {item.digest: item for item in items}
+    evaluations = [item.evaluation for item in items]
+    return vague_times(
+        evaluations, lambda one, result: known[one.digest].published(result), records
+    )
 
 
 def listed_once(items: Sequence[Listed]) -> list[Listed]:

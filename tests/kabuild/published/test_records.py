@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 HEAD = '"gate": gate, '
 
 
-def retimed(place: CliWorkspace, nanoseconds: float) -> None:
+def retimed(place: CliWorkspace, nanoseconds: float, error: float = 0.01) -> None:
     """Let the gates say that a call took so long, give or take 1 %."""
     rule = place.root / "rules/copied/rule.py"
     before, mark, _ = rule.read_text().partition(f"{HEAD}")
     rest = rule.read_text().partition('"summary"')[2]
     times = {"baseline_ns": 2000.0, "candidate_ns": nanoseconds, "speedup": 2000.0 / nanoseconds}
-    ends = {"low": 1980.0 / nanoseconds, "high": 2020.0 / nanoseconds}
+    ends = {"low": 2000 * (1 - error) / nanoseconds, "high": 2000 * (1 + error) / nanoseconds}
     cases = f'"cases": [{ {"config": "f32 n=8", **times, **ends} }], '
     rule.write_text(f'{before}{mark}{cases}"summary"{rest}')
 
@@ -88,6 +88,25 @@ def test_a_record_counts_once_a_replay_reproduced_it(tmp_path: Path) -> None:
         [],
     )
     assert (task, line.split("  ")[1:3]) == ("//tasks/family0/t0", ["f32 n=8", "500 ns"])
+
+
+def test_times_that_are_too_vague_are_shown_with_the_reason(tmp_path: Path) -> None:
+    generate(tmp_path / "work", 1, shared=1, age=0)
+    place = CliWorkspace(tmp_path / "work", tmp_path / "store")
+    retimed(place, 1000.0, error=0.9)
+    assert place.run("publish", "//...", "-o", "a.kab").code == 0
+    replayed(place, "a.kab")
+
+    ran = place.run("records", "a.kab")
+    head, _, task, line, *rest = ran.out.splitlines()
+    assert (head.partition(" on ")[0], task) == ("not records yet", "//tasks/family0/t0")
+    assert line.endswith("would be the first; its 95 % interval is too wide")
+    assert "kabuild test --nocache_test_results" in rest[1]
+    assert "to replay one" not in ran.out
+
+    found = shown(place, "a.kab", "//tasks/family0/t0", "--file=r.json")
+    assert (found["records"], found["not_replayed"], len(found["too_vague"])) == ([], [], 1)
+    assert "no new record" in place.run("records", "a.kab", "--file=r.json", "--update").err
 
 
 def test_patterns_select_tasks(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from kabuild.base.errors import UsageError
 from kabuild.cli.records import broken_by
-from kabuild.report.records import Record, Time, records, versions
+from kabuild.report.records import Record, Time, records, vague_times, versions
 from kabuild.report.records_file import document, read_records, write_records
 from tests.kabuild.report.test_page import case, evaluation, result
 from tests.testkit.evaluations import said, saying
@@ -52,6 +52,20 @@ def test_what_is_wrong_vague_or_without_interval_holds_none() -> None:
     wrong = evaluation("d", result("softmax", None))
     assert holder(timed("a", 100), vague, bare, wrong) == ("a", [])
     assert records([vague, bare, wrong]) == []
+
+
+def test_what_is_too_vague_for_a_record_is_told_if_it_would_be_one() -> None:
+    vague, bare, slow = timed("b", 1, error=3), timed("c", 2, low=None), timed("d", 101, error=3)
+    found = records([timed("a", 100)])
+
+    def told(*evaluations: Evaluation) -> list[str]:
+        times = vague_times(evaluations, lambda _, result: result.cases, found)
+        assert all(time.vague for time in times)
+        return [time.agent for time in times]
+
+    assert told(timed("a", 100), slow) == []
+    assert told(vague) == told(vague, bare) == told(bare, vague) == ["b"]
+    assert told(bare, timed("e", 1)) == ["c"]
 
 
 def test_times_of_other_machines_are_not_compared() -> None:

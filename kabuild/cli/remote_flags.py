@@ -134,7 +134,8 @@ class RemoteFlags(ServerFlags, RequestFlags):
     remote_upload_local_results: bool = flag(
         "--remote_upload_local_results/--noremote_upload_local_results",
         default=False,
-        help="Send signed results of this machine to the shared cache.  [default: no]",
+        help="Send what this build executes, signed, to the shared cache; nothing that was "
+        "cached before.  [default: no]",
     )
     remote_signing_key: Path | None = flag(
         "--remote_signing_key",

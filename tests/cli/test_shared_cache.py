@@ -77,6 +77,18 @@ def test_the_second_machine_executes_nothing(team: Team) -> None:
     assert len(team.server.results) == 10
 
 
+def test_what_was_cached_before_is_not_sent(team: Team) -> None:
+    """It may have been imported: the signature says who judged. --help and the page say so."""
+    assert team.one.run("test", ALL).code == 0
+
+    again = team.one.run("test", ALL, *team.upload)
+
+    assert "10 actions: 10 cached, 0 executed" in again.out
+    assert team.server.results == {}
+    said = " ".join(team.one.run("test", "--help").out.split())
+    assert "Send what this build executes, signed, to the shared cache; nothing that was" in said
+
+
 def test_a_null_build_never_imports_grpc(team: Team) -> None:
     """Nor does one whose store has all results, whatever the server does."""
     assert team.one.run("test", ALL, *team.upload).code == 0

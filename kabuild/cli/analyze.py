@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from kabuild.base.bounded_json import read_json
-from kabuild.base.errors import AnalysisError, NoTestsError, Reason, UsageError
+from kabuild.base.errors import AnalysisError, InfraError, NoTestsError, Reason, UsageError
 from kabuild.base.printing import escaped
 from kabuild.cli.flags import (
     KeyFlags,
@@ -94,6 +94,10 @@ def command(options: AnalyzeFlags) -> None:
             summary = builds.run(request)
         except NoTestsError:
             raise _uncounted(options, request) from None
+        except InfraError as error:
+            if error.reason is Reason.NO_DEVICE:  # an architecture alone would be of no use
+                error.hint = "leave out --platform: without a GPU, it counts on the CPU"
+            raise
         gates = [(result, gate) for result in summary.table for gate in result.gates.values()]
         tables = read_tables(builds, request, platform) if platform else None
         for result, gate in gates:

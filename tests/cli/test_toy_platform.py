@@ -140,7 +140,17 @@ def test_a_variable_hides_devices(workspace: CliWorkspace) -> None:
 
     assert ran.code == 36
     assert "no toy device on this machine: toy:1 cannot be used" in ran.err
-    assert "to cross-compile, pass --platform=toy:t1" in ran.err
+    assert "to cross-compile, pass --platform=toy:t1 to 'kabuild build'; judging" in ran.err
+
+
+def test_what_cannot_cross_compile_is_not_told_to(workspace: CliWorkspace) -> None:
+    workspace.env["TOY_BOARDS"] = "1"
+
+    ran = workspace.run("analyze", "//t", "--platform=toy")
+
+    assert ran.code == 36
+    assert "cross-compile" not in ran.err
+    assert "leave out --platform: without a GPU, it counts on the CPU" in ran.err
 
 
 def test_doctor_info_and_toolchain_list_show_it(workspace: CliWorkspace) -> None:

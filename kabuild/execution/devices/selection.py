@@ -42,7 +42,8 @@ def choose(
         absent = _absence(asked, there, working, notes, wish)
         if arch:
             return asked, Devices(asked.name, absent=absent)
-        hint = f"to cross-compile, pass --platform={asked.name}:{spec.example or 'ARCH'}"
+        named = f"--platform={asked.name}:{spec.example or 'ARCH'}"
+        hint = f"to cross-compile, pass {named} to 'kabuild build'; judging needs a device"
         raise InfraError(Reason.NO_DEVICE, absent, hint=hint)
     first = matching[0]
     alike = tuple(device for device in matching if _traits(device) == _traits(first))

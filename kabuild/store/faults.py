@@ -35,7 +35,8 @@ def store_error(error: OSError, root: str) -> StoreError:
         return StoreError(
             Reason.STORE_FULL,
             f"the store at {root} is full: {why}",
-            hint="free some space, run 'kabuild clean', or set KABUILD_CACHE to another disk",
+            hint="remove what is old: kabuild cache gc --max_size=SIZE ('kabuild cache stats' has "
+            "the size); free other space; or set KABUILD_CACHE to another disk",
         )
     if error.errno in _REFUSED:
         return StoreError(

@@ -21,6 +21,7 @@ from kabuild.model.figure import number, positive
 from kabuild.model.gate import Gate
 from kabuild.model.gate_result import GateResult
 from kabuild.model.label import Label
+from kabuild.model.speedup import Speedup
 from kabuild.model.task_result import TaskResult
 from kabuild.report.evaluation import Evaluation
 from kabuild.report.leaderboard import passing
@@ -31,12 +32,17 @@ DOUBT = (
     "judged by AgentKernelArena: the kernel ran in the process that graded it, and neither inputs "
     "nor samples were kept, so it cannot be rerun"
 )
+OURS = (
+    "exported by kabuild as a run of AgentKernelArena: such a directory has neither inputs nor "
+    "samples, so it cannot be rerun; the bundle that 'kabuild publish' writes can be"
+)
 COMPILED = Gate("compile", share="compiled")
 CORRECT = Gate("correctness", share="correct")
 RECORD = Gate("record")
 """Stands for a record that is not credible."""
 
 _COLUMNS = ("Task Name", "Task Type", "Score", "Speedup", "Optimization_summary")
+_JUDGE = "kabuild "
 _SIZE = 1 << 20
 _TOLERANCE = 10.0
 """The factor by which a mean of ratios may differ from the ratio of means."""
@@ -61,14 +67,16 @@ def read_arena(path: Path) -> Evaluation:
     Records that are not credible are rejected with a reason. Raises ``OSError``.
     """
     folders = [item for item in sorted(path.iterdir()) if item.is_dir() and item.name != "reports"]
+    read = [_read_task(folder) for folder in folders]
+    ours = bool(read) and all(judge.startswith(_JUDGE) for _, judge in read)
     return Evaluation(
         name=path.resolve().name,
         kabuild="-",
-        platform={"name": "as recorded by AgentKernelArena"},
+        platform={"name": "as recorded by " + ("kabuild" if ours else "AgentKernelArena")},
         request={"policy": "aka"},
-        results=tuple(map(_read_task, folders)),
+        results=tuple(result for result, _ in read),
         source=path.name,
-        doubt=DOUBT,
+        doubt=OURS if ours else DOUBT,
         gates=(COMPILED, CORRECT),
     )
 
@@ -121,8 +129,10 @@ def _record(evaluation: Evaluation, result: TaskResult) -> dict[str, Any]:
     base = _milliseconds(result, "baseline_ns")
     scores = result.figures.get("scores")
     best = _milliseconds(result, "candidate_ns")
-    return {
+    low, high = result.interval or (None, None)
+    return {  # AgentKernelArena ignores what it does not know: our judge, and the interval
         "task_name": f"{result.family}/{_name(result)}",
+        "judge": f"{_JUDGE}{evaluation.kabuild}",
         "pass_compilation": compiled,
         "compilation_error_message": None if compiled else problem,
         "pass_correctness": correct,
@@ -130,6 +140,8 @@ def _record(evaluation: Evaluation, result: TaskResult) -> dict[str, Any]:
         "base_execution_time": base,
         "best_optimized_execution_time": best,
         "speedup_ratio": result.speedup or 0.0,
+        "speedup_low": low,
+        "speedup_high": high,
         "valid_baseline_cases": len(result.cases),
         "valid_optimized_cases": len(result.cases),
         "optimization_summary": f"{evaluation.name}, judged by kabuild {evaluation.kabuild}",
@@ -156,7 +168,8 @@ def _summary(evaluation: Evaluation) -> str:
     return text.getvalue()
 
 
-def _read_task(folder: Path) -> TaskResult:
+def _read_task(folder: Path) -> tuple[TaskResult, str]:
+    """What a task's directory says, and who judged it by its own account."""
     try:
         record, problem = _load(folder / RESULT), ""
     except UsageError as error:
@@ -165,13 +178,13 @@ def _read_task(folder: Path) -> TaskResult:
     family = str(record.get("task_name", "")).partition("/")[0] or "unknown"
     family = "".join(c if c.isalnum() or c in "_-" else "_" for c in family)
     problem = problem or next(_doubts(record), "")
-    speedup = record.get("speedup_ratio")
+    speedup = Speedup.read(record, "speedup_ratio")
     label = Label(f"arena/{family}/{name}", name)
-    return TaskResult(
-        label,
-        {gate.name: GateResult.read(label, gate, said) for gate, said in _gates(record, problem)},
-        {} if problem or not record.get("pass_correctness") else {"speedup": speedup},
-    )
+    said = _gates(record, problem)
+    gates = {gate.name: GateResult.read(label, gate, entry) for gate, entry in said}
+    is_timed = speedup and record.get("pass_correctness") and not problem
+    figures = speedup.to_json() if speedup and is_timed else {}
+    return TaskResult(label, gates, figures), str(record.get("judge", ""))
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -216,9 +229,14 @@ def _doubtful_times(record: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} is {_told(value)}, which is not a time or a ratio"
             return
     said = record["speedup_ratio"]
+    found = Speedup.read(record, "speedup_ratio")
+    assert found is not None, "it is positive"
     ratio = record["base_execution_time"] / record["best_optimized_execution_time"]
-    if not 1 / _TOLERANCE <= said / ratio <= _TOLERANCE:
+    if not 1 / _TOLERANCE <= found.middle / ratio <= _TOLERANCE:
         yield f"speedup_ratio is {said:g} where its own mean times give {ratio:.3g}"
+    if found.ends and not found.ends[0] <= said <= found.ends[1]:
+        low, high = found.ends
+        yield f"speedup_ratio is {said:g}, and its interval {low:g} to {high:g}"
 
 
 def _told(value: float) -> str:

@@ -13,7 +13,7 @@ from kabuild.report.arena import arena_runs, is_arena_run, read_arena, run_folde
 from kabuild.report.exports import brief
 from kabuild.report.leaderboard import leaderboard
 from tests.kabuild.report.test_page import PAIR
-from tests.testkit.evaluations import saying
+from tests.testkit.evaluations import said, saying
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,6 +81,10 @@ def test_a_task_without_a_result_stays_in_the_denominator(tmp_path: Path) -> Non
         ),
         (HONEST | {"speedup_ratio": [2.1]}, "not a number"),
         (HONEST | {"benchmark_method_consistent": False}, "different methods"),
+        (
+            HONEST | {"speedup_low": 2.2, "speedup_high": 3.0},
+            "speedup_ratio is 2.1, and its interval 2.2 to 3",
+        ),
         (HONEST | {"valid_optimized_cases": 1}, "5 cases of the baseline were timed, and 1"),
         ("x" * (2 << 20), "has 2097152 bytes"),
     ],
@@ -89,9 +93,9 @@ def test_what_cannot_be_believed_is_refused_by_name(
     tmp_path: Path, record: dict[str, Any] | str | None, why: str
 ) -> None:
     (result,) = read_arena(run_of(tmp_path / "run", task=record)).results
-    said = result.gates["record"]
-    assert (said.word, said.reason) == ("REJECTED", "NOT_TRUSTED")
-    assert why in said.summary
+    refused = result.gates["record"]
+    assert (refused.word, refused.reason) == ("REJECTED", "NOT_TRUSTED")
+    assert why in refused.summary
     assert result.speedup is None
 
 
@@ -106,6 +110,25 @@ def test_ours_has_the_shape_of_theirs_and_reads_back(tmp_path: Path) -> None:
     again = {result.label.name: result for result in read_arena(tmp_path / "run").results}
     for result in PAIR[0].results:
         assert again[f"{result.family}_{result.label.name}"].speedup == result.speedup
+
+
+def test_ours_keeps_its_judge_and_its_intervals(tmp_path: Path) -> None:
+    """And nothing that is true of AgentKernelArena is said of it."""
+    (first, *_) = PAIR[0].results
+    gates = said(first)
+    figures = {"speedup": 1.9, "speedup_low": 1.9, "speedup_high": 90.0}
+    wide = replace(saying(first, gates), figures=figures)
+    assert str(wide.measured) == "~1.90x"
+
+    write_arena(replace(PAIR[0], results=(wide,)), tmp_path / "run")
+    found = read_arena(tmp_path / "run")
+
+    (again,) = found.results
+    assert (str(again.measured), again.interval) == ("~1.90x", (1.9, 90.0))
+    assert found.doubt.startswith("exported by kabuild")
+    assert "AgentKernelArena" not in found.platform["name"]
+    (tmp_path / "run/other").mkdir()
+    assert "ran in the process that graded it" in read_arena(tmp_path / "run").doubt
 
 
 def test_several_lie_below_one_directory_whatever_they_are_called(tmp_path: Path) -> None:

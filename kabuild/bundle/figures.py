@@ -14,6 +14,7 @@ from itertools import zip_longest
 from typing import Any
 
 from kabuild.model.figure import positive
+from kabuild.model.speedup import Speedup
 
 TIMES = 10.0
 """How much longer or shorter a call may take in a rerun. Machines are loaded, or throttle."""
@@ -83,9 +84,27 @@ def remeasured(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Remeasu
 
 
 def mean_speedups(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """``1.53x then, 1.52x now``; empty if a verdict has no mean."""
-    before, after = positive(then, "mean_speedup"), positive(now, "mean_speedup")
-    return f"{before:.3g}x then, {after:.3g}x now" if before and after else ""
+    """``1.53x then, ~1.52x now``; empty if a verdict has no mean. See ``Speedup`` for the ``~``."""
+    before, after = _mean(then), _mean(now)
+    return f"{_shown(before)} then, {_shown(after)} now" if before and after else ""
+
+
+def _mean(verdict: Mapping[str, Any]) -> Speedup | None:
+    """The mean over all configs, with its interval, or else with the mean ends of theirs."""
+    found = Speedup.read(verdict, "mean_speedup")
+    if found is None or found.ends:
+        return found
+    figures = [_figures(case) for case in _list(verdict)]
+    lows = [low for _, low, _ in figures if low]
+    highs = [high for _, _, high in figures if high]
+    if not figures or not len(lows) == len(highs) == len(figures):
+        return found
+    return Speedup(found.value, statistics.fmean(lows), statistics.fmean(highs))
+
+
+def _shown(speedup: Speedup) -> str:
+    """Three digits; with ``~`` where the interval is too wide, so that it is the lower end."""
+    return f"{'~' if speedup.wide else ''}{speedup.value:.3g}x"
 
 
 def other_number(then: Any, now: Any, where: str = "") -> str:
@@ -184,5 +203,5 @@ def _overlap(one: Case, other: Case) -> bool:
 def _interval(case: Case) -> str:
     value, low, high = _figures(case)
     if value and low and high:
-        return f"{value:.3g}x ({low:.3g} to {high:.3g})"
+        return f"{_shown(Speedup(value, low, high))} ({low:.3g} to {high:.3g})"
     return f"{case.get('speedup')}"

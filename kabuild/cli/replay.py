@@ -24,6 +24,11 @@ from kabuild.cli.verify import lacking, whose
 from kabuild.model.digest import Digest
 from kabuild.published.replay import Replayed, replay_file
 
+_LOADED = (
+    "only measurements differ: if the machine was loaded, then or now, replay again while it is "
+    "idle"
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayFlags(JsonFlags, UnpackFlags):
@@ -50,9 +55,10 @@ def command(options: ReplayFlags) -> None:
     kabuild replay expert.kab
     kabuild replay expert.kab --sample=20 --gates=compile,correctness
 
-    Outputs must be equal byte for byte. Measurements must have the same verdict and overlapping
-    intervals. With a different toolchain or device only verdicts are compared ("same outcome");
-    replay then says what differs and how to get the original.
+    Outputs must be equal byte for byte. Measurements must have the same verdict and speedups with
+    overlapping intervals; times may differ tenfold. With a different toolchain or device only
+    verdicts are compared ("same outcome"); replay then says what differs and how to get the
+    original.
 
     Exits with 0 when everything comparable was reproduced, 3 when something differs, and 36
     when nothing could be reproduced on this machine.
@@ -98,8 +104,14 @@ def told(replayed: Replayed) -> str:
     if replayed.not_rerun:
         labels = abridged(replayed.not_rerun)
         said.append(f"not rerun, since they use a network or secrets: {labels}")
+    differing = [item for item in replayed.comparisons if item.word is Word.DIFFERENT]
+    if differing and all(item.record.timed for item in differing):
+        said.append(_LOADED)
     judged = [*lacking(replayed.manifest, replayed.left_out), *whose(replayed.origins)]
-    found = [*lines, f"{counted(len(lines), 'action')}: {counts}", *said, *judged]
+    number = counted(len(lines), "action")
+    if replayed.drawn_from > len(lines):
+        number = f"{len(lines)} of {replayed.drawn_from} actions"
+    found = [*lines, f"{number}: {counts}", *said, *judged]
     return "\n".join(map(in_line, found))
 
 
@@ -126,6 +138,7 @@ def _json(replayed: Replayed) -> str:
             "not_rerun": list(replayed.not_rerun),
             "given": dict(replayed.origins.given),
             "remedies": list(replayed.remedies),
+            "drawn_from": replayed.drawn_from,
             "totals": {word.value: replayed.count(word) for word in Word},
         },
         indent=2,

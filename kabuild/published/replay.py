@@ -43,6 +43,7 @@ class Replayed:
     ``origins`` says whose code judged: verdicts of foreign code are reproduced, not confirmed.
     ``left_out`` has, by gate, the tasks without a verdict although nothing stopped the gate.
     ``not_rerun`` has the labels of actions that use a network or secrets, such as agents.
+    ``drawn_from`` is how many actions could have been run, of which a sample is a part.
     """
 
     manifest: Manifest
@@ -50,6 +51,7 @@ class Replayed:
     origins: Origins
     left_out: Mapping[str, Sequence[str]]
     not_rerun: tuple[str, ...] = ()
+    drawn_from: int = 0
 
     def count(self, word: Word) -> int:
         """How many actions had this result."""
@@ -82,7 +84,8 @@ def replay_file(
     """
     require_sandbox("a bundle's code", waivable=False)
     manifest = unpack(path, store, limit=limit)
-    chosen = _chosen(manifest, gates and _meant(manifest, gates, known), sample)
+    whole = _chosen(manifest, gates and _meant(manifest, gates, known))
+    chosen = _sample(manifest, whole, sample)
     platforms = PlatformIndex.around(cwd)
     here, devices = _here(manifest, platforms)
     ready, early = [], []
@@ -120,6 +123,7 @@ def replay_file(
         origins(manifest.records, store.cas.get),
         left_out(manifest, store.cas.get, known),
         tuple(record.label for record in manifest.records if not record.replayable),
+        drawn_from=len(whole),
     )
 
 
@@ -164,7 +168,7 @@ def _meant(manifest: Manifest, words: Sequence[str], known: Gates) -> tuple[str,
     return choose(words, Pick.USUAL, merged([known.all, more]))
 
 
-def _chosen(manifest: Manifest, gates: Sequence[str], sample: int | None) -> list[Record]:
+def _chosen(manifest: Manifest, gates: Sequence[str]) -> list[Record]:
     chosen = [
         record
         for record in manifest.records
@@ -176,6 +180,10 @@ def _chosen(manifest: Manifest, gates: Sequence[str], sample: int | None) -> lis
             "no action of the bundle can be rerun"
             + (f" for gates {', '.join(gates)}" if gates else ""),
         )
+    return chosen
+
+
+def _sample(manifest: Manifest, chosen: list[Record], sample: int | None) -> list[Record]:
     if sample is None or sample >= len(chosen):
         return chosen
     drawn = Random(sha256(manifest.to_json()).digest()).sample(range(len(chosen)), sample)  # noqa: S311

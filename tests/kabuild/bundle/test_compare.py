@@ -10,6 +10,7 @@ import pytest
 
 from kabuild.bundle.compare import Comparison, Word, compare
 from kabuild.bundle.environment_diff import EnvironmentDifference, other_processor
+from kabuild.bundle.figures import mean_speedups
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, OutputFile
 from tests.testkit.bundles import RECORD
@@ -158,6 +159,15 @@ def test_another_run_of_a_measurement_reproduces_it() -> None:
     assert [figure.config for figure in found.figures] == ["f32", "f16"]
     assert {figure.then["candidate_ns"] for figure in found.figures} == {100.0}
     assert {figure.now["candidate_ns"] for figure in found.figures} == {130.0}
+
+
+def test_a_mean_that_is_only_a_lower_end_is_marked() -> None:
+    wide = {"mean_speedup": 1.9, "speedup_low": 1.9, "speedup_high": 90.0}
+    by_configs = {"mean_speedup": 1.0, "cases": [{**TIMED, "low": 1.0, "high": 90.0}]}
+
+    assert mean_speedups(wide, HONEST) == "~1.9x then, 1x now"
+    assert mean_speedups(by_configs, {"mean_speedup": 2.81}) == "~1x then, 2.81x now"
+    assert mean_speedups(wide, {}) == ""
 
 
 @pytest.mark.parametrize(

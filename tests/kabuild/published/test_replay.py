@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from hashlib import sha256
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -18,13 +19,17 @@ from kabuild.base.canonical import (
     text_field,
 )
 from kabuild.base.errors import ExitCode, SandboxError
+from kabuild.bundle.compare import Comparison, Word
+from kabuild.bundle.manifest import Manifest
+from kabuild.cli import replay
 from kabuild.execution.prepared import BASE_ENV
 from kabuild.model.digest import Digest
 from kabuild.model.gate import Gates
-from kabuild.published.replay import replay_file
+from kabuild.published.origin import Origins
+from kabuild.published.replay import Replayed, replay_file
 from kabuild.sandbox import namespaces
 from kabuild.store import Store
-from tests.testkit.bundles import read_members, with_manifest
+from tests.testkit.bundles import RECORD, read_members, with_manifest
 from tests.testkit.events import RecordingSink
 
 if TYPE_CHECKING:
@@ -123,6 +128,26 @@ def test_a_spot_check_draws_the_same_actions_for_everyone(
     assert len(first.json["actions"]) == 2
     assert first.json == again.json
     assert first.executed == again.executed  # nothing comes from a cache
+    assert first.json["drawn_from"] == 6
+    one = elsewhere.run("replay", str(published.bundle), "--sample=1")
+    assert "\n1 of 6 actions: 1 reproduced, " in one.out
+
+
+def test_load_is_named_where_only_measurements_differ() -> None:
+    """Another verdict of any other gate is no matter of load."""
+    timed, other = (
+        Comparison(replace(RECORD, timed=timed), Word.DIFFERENT, "17.9x then, 6.69x now")
+        for timed in (True, False)
+    )
+
+    def told(*comparisons: Comparison) -> str:
+        manifest = Manifest("1", {}, {"gates": []}, (), {})
+        return replay.told(Replayed(manifest, comparisons, Origins((), {}), {}))
+
+    advice = "if the machine was loaded, then or now, replay again while it is idle"
+    assert advice in told(timed)
+    assert advice not in told(timed, other)
+    assert advice not in told(replace(timed, word=Word.REPRODUCED))
 
 
 def test_gates_restrict_it(published: Published, tmp_path: Path) -> None:

@@ -39,9 +39,8 @@ FORMATS = ("html", "json", "csv", "md", "arena", "audit")
 class ReportFlags(SolverFlags, GateFlags, JudgingFlags):
     """The options of ``kabuild report``."""
 
-    agents: str = flag(
+    agents: str | None = flag(
         "--agents",
-        default="",
         metavar="NAMES",
         help="Several agents, side by side: none,expert.",
     )
@@ -132,7 +131,13 @@ def _audit(options: ReportFlags, files: Sequence[str], builds: Builder) -> None:
 
 def _agents(options: ReportFlags) -> list[str | None]:
     """Whose kernels to judge. Raises UsageError if a flag would have no effect."""
-    names: list[str | None] = [name for name in options.agents.split(",") if name]
+    names: list[str | None] = [name for name in (options.agents or "").split(",") if name]
+    if options.agents is not None and not names:
+        raise UsageError(
+            Reason.BAD_FLAG,
+            f"--agents names no agent: '{options.agents}'",
+            hint="--agents=none,expert judges several agents; without the flag, the default one",
+        )
     if names and (options.agent or options.solution):
         other = "--agent" if options.agent else "--solution"
         raise UsageError(

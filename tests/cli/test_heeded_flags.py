@@ -183,9 +183,36 @@ def test_what_has_no_effect_together_is_refused(place: CliWorkspace) -> None:
     one = place.run("report", TASK, "--agents=none", "--solution=WORKSPACE.toml")
     other = place.run("report", TASK, "--agents=none", "--agent=none")
 
-    assert (one.code, other.code) == (2, 2)
+    empty = place.run("report", TASK, "--agents=,")
+
+    assert (one.code, other.code, empty.code) == (2, 2, 2)
     assert "--agents and --solution exclude each other" in one.err
     assert "--agents and --agent exclude each other" in other.err
+    assert "--agents names no agent: ','" in empty.err
+
+
+@pytest.mark.parametrize("command", ["test", "build", "why", "bench", "report", "watch"])
+def test_an_agent_and_a_solution_are_no_request(place: CliWorkspace, command: str) -> None:
+    ran = place.run(command, TASK, "--agent=expert", "--solution=WORKSPACE.toml")
+
+    assert ran.code == 2
+    assert "--agent=expert and --solution=WORKSPACE.toml exclude each other" in ran.err
+
+
+def test_of_an_agent_and_a_solution_the_command_line_wins(
+    place: CliWorkspace, tmp_path: Path
+) -> None:
+    mine = place.copy(tmp_path)
+    file = mine.root / "WORKSPACE.toml"
+    configs = '[config.a]\nagent = "none"\n[config.s]\nsolution = "absent.hip"\n'
+    file.write_text(f"{file.read_text()}\n{configs}")
+
+    solution = mine.run("test", TASK, "--config=a", "--solution=absent.hip")
+    agent = mine.run("test", TASK, "--config=s", "--agent=none")
+
+    assert (solution.code, "no file or directory 'absent.hip'" in solution.err) == (2, True)
+    assert agent.code == 0, agent.err
+    assert mine.run("test", TASK, "--config=a", "--config=s").code == 2
 
 
 def test_a_config_for_test_serves_commands_that_have_fewer_flags(

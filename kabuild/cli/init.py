@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
@@ -25,6 +26,8 @@ def command(*, directory: Path) -> None:
     kabuild init my_kernels
     kabuild init                # in this directory
     """
+    if ".." in directory.parts:  # which leads nowhere from what does not exist yet
+        directory = Path(os.path.relpath(os.path.realpath(directory)))
     written = new_workspace(directory)
     if not (directory / "tasks").exists():
         written += new_task(directory, *_FIRST)

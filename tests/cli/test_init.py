@@ -173,6 +173,15 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         assert f"{directory}/WORKSPACE.toml" in ran.err
 
 
+def test_a_directory_that_does_not_exist_can_be_left_again(tmp_path: Path) -> None:
+    ran = CliWorkspace(tmp_path, tmp_path / "store").run("init", "absent/../x/y")
+
+    assert ran.code == 0, ran.err
+    assert "cd x/y && kabuild test //..." in ran.out
+    assert (tmp_path / "x/y/tasks/hip2hip/silu/BUILD.toml").exists()
+    assert not (tmp_path / "absent").exists()
+
+
 def test_a_loop_of_links_is_the_user_s_or_the_machine_s(tmp_path: Path) -> None:
     """Up to Python 3.12 Path.resolve() raises RuntimeError for one, anywhere."""
     loop = tmp_path / "loop"

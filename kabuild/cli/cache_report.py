@@ -24,6 +24,10 @@ SHOWN = 10
 """Lines about one damage; further ones are counted."""
 
 
+_LEAST = 1 << 20
+"""Bytes; whoever sets a smaller limit forgot the unit."""
+
+
 @dataclass(frozen=True)
 class Size:
     """Bytes on the disk."""
@@ -97,6 +101,10 @@ def render(found: Figures) -> str:
         f"store:       {found.store}",
         f"size:        {size} ({share:.0f} %; limit from {found.limit_from})",
     ]
+    if found.limit < _LEAST:
+        lines.append(
+            f"warning:     a limit of {found.limit} bytes keeps nothing; with a unit: 50G, 500M"
+        )
     always = {"results": found.results, "blobs": found.blobs}
     for name, part in {
         **always,

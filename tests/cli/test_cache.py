@@ -65,6 +65,16 @@ def test_the_limit_is_what_the_workspace_says(judged: CliWorkspace) -> None:
     assert "of 3.0 GB" in judged.run("cache", "stats").out
 
 
+def test_a_limit_without_a_unit_is_doubted(judged: CliWorkspace) -> None:
+    file = judged.root / "WORKSPACE.toml"
+    said = "warning:     a limit of 50 bytes keeps nothing; with a unit: 50G, 500M\n"
+    assert "warning" not in judged.run("cache", "stats").out
+
+    file.write_text(f'{file.read_text()}\n[cache]\nsize = "50"\n')
+
+    assert said in judged.run("cache", "stats").out
+
+
 def test_gc_removes_what_is_old_and_the_next_build_makes_it_again(judged: CliWorkspace) -> None:
     grow_old(judged.store)
     foreseen = judged.run("cache", "gc", "--max_size=0", "--dry_run")

@@ -182,7 +182,8 @@ def _check_shape(file: TomlFile) -> None:
 
 def _check_text(file: TomlFile, path: tuple[str, ...], value: Any) -> None:
     if not isinstance(value, str) or not value:
-        raise _error(file, path, f"'{path[-1]}' must be a string that is not empty")
+        what = f"'{path[-1]}' must be a string that is not empty, got {value!r:.60}"
+        raise _error(file, path, what)
 
 
 def _check_flags(file: TomlFile, name: str, flags: Any) -> None:

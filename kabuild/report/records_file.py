@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,15 @@ _DIGEST_OR_NONE = re.compile(r"([0-9a-f]{64})?")
 def read_records(path: Path) -> list[Record]:
     """The records in a file. Raises UsageError for anything else, and ``OSError``."""
     try:
-        told = bounded_json(read_bounded(path, MOST_BYTES))
+        data = read_bounded(path, MOST_BYTES)
+        if not data.strip():
+            raise ValueError("it is empty")
+        told = bounded_json(data)
         if told["schema"] != SCHEMA:
             raise ValueError(f"its schema is {told['schema']!r}; this kabuild reads {SCHEMA!r}")
         return [_record(item, f"records[{place}]") for place, item in enumerate(told["records"])]
+    except JSONDecodeError as error:
+        what = f"{path}:{error.lineno}: it is not JSON: {error.msg}"
     except (KeyError, TypeError):
         what = f"{path} is not a file of records"
     except ValueError as error:

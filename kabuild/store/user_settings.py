@@ -14,6 +14,7 @@ from kabuild.base.errors import InfraError, LoadError, Position, Reason
 from kabuild.base.reading import read_plain
 from kabuild.base.sizes import parse_size
 from kabuild.base.suggest import suggest
+from kabuild.base.toml_values import TomlError, toml_values
 from kabuild.base.user_dirs import home_directory, xdg_directory
 
 MOST_BYTES = 1 << 20
@@ -77,17 +78,11 @@ class _Reader:
             raise self._error(Reason.BAD_ATTRIBUTE, f"[cache] size: {error}", "size") from None
 
     def _values(self) -> dict[str, Any]:
-        import tomllib  # most users have no file
-
         try:
-            return tomllib.loads(self._data.decode())
-        except (ValueError, RecursionError) as error:
-            line = re.search(r" \(at line (\d+), column \d+\)$", str(error))
-            raise LoadError(
-                Reason.TOML_SYNTAX,
-                f"not TOML: {error}",
-                position=Position(self._shown, int(line[1]) if line else 0),
-            ) from None
+            return toml_values(self._data)
+        except TomlError as error:
+            position = Position(self._shown, error.line)
+            raise LoadError(Reason.TOML_SYNTAX, str(error), position=position) from None
 
     def _refuse_unknown(self, table: str, found: Mapping[str, Any], known: tuple[str, ...]) -> None:
         where = f" in [{table}]" if table else ""

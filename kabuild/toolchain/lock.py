@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from kabuild.base.errors import LoadError, Position, Reason
 from kabuild.base.fs import atomic_write
 from kabuild.base.reading import read_plain
+from kabuild.base.toml_values import TomlError, toml_values
 from kabuild.toolchain.declaration import Declaration, Distribution, Environment, Fetched, LocalTree
 
 LOCK_FILE = "toolchains/lock.toml"
@@ -117,17 +117,18 @@ def read_lock(path: Path, shown: str = LOCK_FILE) -> Lock:
     Raises LoadError(BAD_LOCK) for a malformed one.
     """
     try:
-        text = read_plain(path, MOST_BYTES).decode()
-        values = tomllib.loads(text)
+        data = read_plain(path, MOST_BYTES)
+        values = toml_values(data)
     except FileNotFoundError:
         return Lock()
-    except (OSError, ValueError, RecursionError) as error:
+    except TomlError as error:
+        raise _bad(shown, str(error), Position(shown, error.line)) from None
+    except (OSError, ValueError) as error:
         raise _bad(shown, str(error)) from None
-    if values.pop("schema", None) != SCHEMA:
-        raise _bad(shown, f"another version of kabuild wrote it: its schema is not {SCHEMA}")
+    _check_schema(shown, values)
     positions = {
         line[2:].partition('"')[0]: Position(shown, number)
-        for number, line in reversed([*enumerate(text.splitlines(), 1)])
+        for number, line in reversed([*enumerate(data.decode().splitlines(), 1)])
         if line.startswith('["')
     }
     entries: dict[str, LockEntry] = {}
@@ -138,6 +139,16 @@ def read_lock(path: Path, shown: str = LOCK_FILE) -> Lock:
             problem = f"its entry for {label} is incomplete: {error}"
             raise _bad(shown, problem, positions.get(label)) from None
     return Lock(entries, positions)
+
+
+def _check_schema(shown: str, values: dict[str, Any]) -> None:
+    """Take the schema out of the values of a lock. Raises LoadError."""
+    found = values.pop("schema", None)
+    if found is None:
+        raise _bad(shown, f"it is no lock, or was cut off: it has no 'schema = {SCHEMA}'")
+    if found != SCHEMA:
+        what = f"another version of kabuild wrote it: its schema is {found!r:.40}, not {SCHEMA}"
+        raise _bad(shown, what)
 
 
 def read_locks(workspace: Path, builtin: Path) -> Lock:

@@ -306,4 +306,4 @@ def test_a_lock_that_cannot_be_read_says_how_to_mend_it(declared: CliWorkspace) 
     ran = declared.run("toolchain", "verify")
 
     assert ran.code == 1
-    assert "toolchains/lock.toml: the lock cannot be read" in ran.err
+    assert "toolchains/lock.toml:2: the lock cannot be read" in ran.err

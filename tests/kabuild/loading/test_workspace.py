@@ -105,7 +105,12 @@ def test_unknown_configs_are_refused_with_a_suggestion(tmp_path: Path) -> None:
         ),
         ("", Reason.MISSING_ATTRIBUTE, "WORKSPACE.toml: the workspace has no name", "name ="),
         ('name = ""', Reason.BAD_ATTRIBUTE, "WORKSPACE.toml:1: 'name' must be", ""),
-        ("name = 3", Reason.BAD_ATTRIBUTE, "WORKSPACE.toml:1: 'name' must be a string", ""),
+        (
+            "name = 3",
+            Reason.BAD_ATTRIBUTE,
+            "WORKSPACE.toml:1: 'name' must be a string that is not empty, got 3",
+            "",
+        ),
         (
             'name = "x"\ndefaults = 3',
             Reason.BAD_ATTRIBUTE,

@@ -139,7 +139,7 @@ def test_patterns_select_tasks(tmp_path: Path) -> None:
         (("//a/...",), "no bundle or file of records was named"),
         (("//a/...", "--file=r.json", "--update"), "leave one of them out"),
         (("--file=.",), "is a directory"),
-        (("--file=WORKSPACE.toml",), "WORKSPACE.toml: Expecting value"),
+        (("--file=WORKSPACE.toml",), "WORKSPACE.toml:1: it is not JSON: Expecting value"),
         (("--file=r.json", "--date=yesterday"), "'yesterday' is not a date"),
         (("--file=r.json", "--date=2026-02-30"), "'2026-02-30' is not a date"),
     ],

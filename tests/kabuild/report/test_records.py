@@ -119,7 +119,9 @@ def _time(one: Evaluation) -> Time:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "Expecting value"),
+        ("", "records.json: it is empty"),
+        ("{}x", r"records.json:1: it is not JSON: Extra data"),
+        ('{"schema":\n', r"records.json:2: it is not JSON: Expecting value"),
         ("[]", "is not a file of records"),
         ('{"schema": "kabuild/records/1"}', "its schema is 'kabuild/records/1'"),
         ('{"schema": "kabuild/records/2", "records": [{}]}', "is not a file of records"),

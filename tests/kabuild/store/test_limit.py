@@ -43,6 +43,7 @@ def test_a_number_of_bytes_will_do(tmp_path: Path) -> None:
         ("[editor]\n", 1, "unknown table 'editor'", "known: cache"),
         ("\n[cache]\nsize = [1]\n", 3, "[cache] size", ""),
         ("\n\ncache = 3\n", 3, "'cache' must be a table", ""),
+        ("[cache]\nsize = [\n\n", 2, "not TOML: invalid value", ""),
     ],
 )
 def test_what_is_unknown_or_wrong_is_named_with_its_line(
@@ -55,6 +56,17 @@ def test_what_is_unknown_or_wrong_is_named_with_its_line(
     assert caught.value.position == Position(file, line)
     assert message in caught.value.message
     assert caught.value.hint == hint
+
+
+def test_a_byte_that_is_no_text_is_named_with_its_line(tmp_path: Path) -> None:
+    user = write(tmp_path, "")
+    (tmp_path / ".config/kabuild/config.toml").write_bytes(b"[cache]\nsize = '\xff'\n")
+
+    with pytest.raises(LoadError, match="byte 0xff is not UTF-8") as caught:
+        size_limit(None, user)
+
+    assert caught.value.position is not None
+    assert caught.value.position.line == 2
 
 
 def test_the_xdg_directory_is_honoured(tmp_path: Path) -> None:

@@ -103,6 +103,30 @@ def test_locks_that_are_none(tmp_path: Path, text: str) -> None:
     assert "remove it and run: kabuild toolchain lock" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("data", "line", "problem"),
+    [
+        (b"", 0, "it is no lock, or was cut off: it has no 'schema = 1'"),
+        (b"schema = 2\n", 0, "another version of kabuild wrote it: its schema is 2, not 1"),
+        (b"schema = 1\nfoo = [\n\n", 2, "not TOML: invalid value"),
+        (b"schema = 1\n[broken\n", 2, "not TOML: "),
+        (b"schema = 1\nx = '\xff'\n", 2, "byte 0xff is not UTF-8"),
+        (b"x = " + b"[" * 9999, 0, "nested too deeply"),
+    ],
+)
+def test_what_is_wrong_with_a_lock_is_said_with_its_line(
+    tmp_path: Path, data: bytes, line: int, problem: str
+) -> None:
+    path = tmp_path / "lock.toml"
+    path.write_bytes(data)
+
+    with pytest.raises(LoadError) as caught:
+        read_lock(path)
+
+    assert problem in caught.value.message
+    assert caught.value.position == Position("toolchains/lock.toml", line)
+
+
 def test_an_entry_that_is_incomplete_is_named_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "lock.toml"
     path.write_text('schema = 1\n\n["//a:b"]\nkind = "deb"\n\n["//a:c"]\ntree = ""\n')

@@ -20,7 +20,7 @@ from kabuild.base.errors import (
     UsageError,
 )
 from kabuild.base.reading import read_bounded
-from kabuild.loading.request import RemoteRequest, Request
+from kabuild.loading.request import BAD_HEADER, RemoteRequest, Request
 from kabuild.loading.workspace import Workspace
 from kabuild.model.graph import ActionGraph
 from kabuild.remote.endpoint import Endpoint
@@ -219,8 +219,7 @@ def _header(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     name = name.strip().lower()
     if not equals or not name or not name.replace("-", "").replace("_", "").isalnum():
-        what = "--remote_header must be NAME=VALUE or NAME=env:VARIABLE"
-        raise UsageError(Reason.BAD_FLAG, what)
+        raise UsageError(Reason.BAD_FLAG, BAD_HEADER)
     if value.startswith("env:"):
         variable = value.removeprefix("env:")
         found = os.environ.get(variable)

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
+from kabuild.base.errors import Reason, UsageError
 from kabuild.cli.flags import RequestFlags
 from kabuild.cli.options import Options, flag
 from kabuild.cli.types import InputPath, WholeNumber
-from kabuild.loading.request import RemoteRequest, Request
+from kabuild.loading.request import BAD_HEADER, RemoteRequest, Request
 
 _LONGEST_TIMEOUT, _LONGEST_QUEUE, _MOST_RETRIES, _MOST_JOBS = 3600.0, 86_400.0, 100, 1000
 
@@ -27,6 +28,13 @@ def _read_url(_: click.Context, __: click.Parameter, text: str) -> str:
         except ValueError as error:
             raise click.BadParameter(str(error)) from None
     return text
+
+
+def _read_headers(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse what is no header, also without a server; a value may be secret, so none is shown."""
+    if not all(text.partition("=")[0].strip() and "=" in text for text in texts):
+        raise UsageError(Reason.BAD_FLAG, BAD_HEADER)
+    return texts
 
 
 def _read_program(_: click.Context, __: click.Parameter, text: str) -> str:
@@ -59,6 +67,7 @@ class ServerFlags(Options):
     remote_header: tuple[str, ...] = flag(
         "--remote_header",
         multiple=True,
+        callback=_read_headers,
         metavar="NAME=VALUE",
         help="Send this with every call; NAME=env:VARIABLE reads a variable. Repeatable.",
     )

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from kabuild.model.gate import Pick
 
+BAD_HEADER = "--remote_header must be NAME=VALUE or NAME=env:VARIABLE"
+
 
 @dataclass(frozen=True)
 class RemoteRequest:

@@ -245,6 +245,14 @@ def test_a_wrong_url_is_refused_where_it_stands(team: Team) -> None:
     assert "--remote_instance_name=b and the URL's instance 'a' differ" in both.err
 
 
+@pytest.mark.parametrize("header", ["foo", "=foo", ""])
+def test_a_wrong_header_is_refused_without_a_server(team: Team, header: str) -> None:
+    ran = team.one.run("test", ALL, f"--remote_header={header}")
+
+    assert ran.code == 2
+    assert "--remote_header must be NAME=VALUE or NAME=env:VARIABLE" in ran.err
+
+
 def test_an_empty_url_goes_without(team: Team) -> None:
     done = team.one.run("test", ALL, team.cache, "--remote_cache=")
 

@@ -209,5 +209,8 @@ def _plain(
         kind.fail(
             "the path is empty" if not text else "a path cannot contain a null byte", param, ctx
         )
+    if text == "-" and isinstance(kind, OutputFile):
+        what = "'-' is not standard output here: write /dev/stdout, or ./- for a file of that name"
+        kind.fail(what, param, ctx)
     # Shells leave the tilde of --flag=~/file as it is.
     return os.path.expanduser(text) if text.startswith("~") else value  # noqa: PTH111

@@ -184,6 +184,15 @@ def test_what_cannot_be_written_is_told_before_anything_runs(
         assert "actions" not in ran.out
 
 
+@pytest.mark.parametrize("words", CALLS.values(), ids=" ".join)
+def test_a_dash_is_no_file(judged: CliWorkspace, words: tuple[str, ...]) -> None:
+    ran = judged.run(*(word.format("-") for word in words))
+
+    assert ran.code == 2
+    assert "'-' is not standard output here: write /dev/stdout, or ./- for a file" in ran.err
+    assert not (judged.root / "-").exists()
+
+
 def test_an_output_is_neither_another_one_nor_an_input(
     judged: CliWorkspace, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ from kabuild.base.errors import KabuildError
 from kabuild.cli.finding import Finding
 from kabuild.cli.finding import State as Found
 from kabuild.cli.toolchain_context import declared
+from kabuild.toolchain.declaration import names_of
 from kabuild.toolchain.inventory import Item, State, take_stock
 
 _INSTALLED = {"environment", "distribution"}
@@ -23,19 +24,20 @@ def find_toolchains() -> Iterator[Finding]:
             items = [take_stock(item, toolchains.resolver) for item in toolchains.declarations]
     except KabuildError:
         return  # commands that need them report this
+    names = names_of(item.declaration for item in items)
     for item in items:
+        name, problem = names[item.declaration.label], item.problem
         if item.kind not in _INSTALLED:
-            yield _finding(item)
-        elif item.problem and item.state is State.DRIFTED:
-            name, problem = item.declaration.label.name, item.problem
+            yield _finding(item, name)
+        elif problem and item.state is State.DRIFTED:
             yield Finding(name, Found.PROBLEM, problem.message, problem.hint)
 
 
-def _finding(item: Item) -> Finding:
+def _finding(item: Item, name: str) -> Finding:
     label = item.declaration.label
     found = f"{item.version}: {item.state.value} ({item.declaration.role})"
     if item.state is State.READY:
-        return Finding(label.name, Found.OK, found)
+        return Finding(name, Found.OK, found)
     pin = f"kabuild toolchain pin {label.short} --from DIRECTORY"
     state = Found.WARNING if item.state is State.DRIFTED else Found.OPTIONAL
     again = pin if item.kind == "local" else f"kabuild toolchain fetch --force {label.short}"
@@ -45,4 +47,4 @@ def _finding(item: Item) -> Finding:
         State.DRIFTED: again,
         State.UNLOCKED: f"kabuild toolchain lock {label.short}",
     }
-    return Finding(label.name, state, found, advice[item.state])
+    return Finding(name, state, found, advice[item.state])

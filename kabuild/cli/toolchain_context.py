@@ -21,6 +21,7 @@ from kabuild.provision import declarations, declarations_elsewhere, is_usual, pr
 from kabuild.store import Store
 from kabuild.store.paths import TOOLCHAINS as DIRECTORY
 from kabuild.toolchain import Declaration, Resolver, hash_file
+from kabuild.toolchain.declaration import names_of
 from kabuild.toolchain.lock import LOCK_FILE, Lock, LockEntry, read_lock, write_lock
 from kabuild.toolchain.resolution import ADOPTED
 from kabuild.toolchain.tree_store import TreeStore
@@ -68,7 +69,7 @@ class ToolchainContext:
         if len(found) == 1:
             return found[0]
         names = [item.label.short for item in found]
-        known = sorted(item.label.name for item in self.declarations)
+        known = sorted(names_of(self.declarations).values())
         raise UsageError(
             Reason.UNKNOWN_TARGET,
             f"'{name}' names {'several toolchains' if found else 'no toolchain'}",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,6 +87,13 @@ class Fetched:
 
 
 Pin = Environment | Distribution | LocalTree | Fetched
+
+
+def names_of(declarations: Iterable[Declaration]) -> Mapping[Label, str]:
+    """What to call each: its name, or its label where several have that name."""
+    labels = {item.label for item in declarations}
+    counts = Counter(label.name for label in labels)
+    return {label: label.name if counts[label.name] == 1 else label.short for label in labels}
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from kabuild.model.platform import CPU
 from kabuild.provision import declarations, declarations_elsewhere, provision
 from kabuild.store import Store
 from kabuild.survey import survey
+from kabuild.toolchain.declaration import names_of
 from kabuild.toolchain.inventory import State, take_stock
 from kabuild.worker.offer import Offer
 
@@ -42,12 +43,14 @@ def stock_of(
     with provision(
         loader.workspace.root, store, fetch=False, locked=False, consulted=lambda _: None
     ) as resolver:
-        for declaration in (*declarations(loader), *elsewhere):
+        known = (*declarations(loader), *elsewhere)
+        names = names_of(known)
+        for declaration in known:
             item = take_stock(declaration, resolver)
             if item.toolchain is not None and item.state is State.READY:
                 toolchains[Digest.of(item.toolchain.fingerprint).hash] = item.toolchain
             else:
-                lacking.append(f"{declaration.label.name}: {item.state.value}")
+                lacking.append(f"{names[declaration.label]}: {item.state.value}")
     offer = Offer(offered, found if own.name != CPU else Devices(), toolchains, jobs)
     return Stock(offer, tuple(lacking))
 

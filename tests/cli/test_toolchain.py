@@ -69,6 +69,18 @@ def test_what_other_packages_declare_is_no_less_known(workspace: CliWorkspace, t
     assert finding["state"] == "warning"
 
 
+def test_those_with_one_name_are_told_apart(declared: CliWorkspace, tree: Path) -> None:
+    declared.write("my/BUILD.toml", DECLARATION.format(home=tree))
+    both = {"//toolchains/my:tools", "//my:tools"}
+
+    found = {item["name"] for item in declared.run("doctor", "--json").json}
+    assert {*both, "nvcc"} <= found
+    assert "tools" not in found
+    unknown = declared.run("toolchain", "pin", "xyzzy", "--from", str(tree))
+    assert unknown.code == 2
+    assert {*both, "nvcc"} <= {*unknown.err.replace("known: ", "").replace(",", " ").split()}
+
+
 def test_a_name_means_the_one_in_toolchains_first(declared: CliWorkspace, tree: Path) -> None:
     declared.write("my/BUILD.toml", DECLARATION.format(home=tree))
 

@@ -248,7 +248,6 @@ MISTAKES = {
 }
 
 SHORTCUTS = {
-    "hip2hip/attention_backward": Mistake("expf(scale * score", "expf(0.125f * score"),
     "hip2hip/dequant_int4": Mistake(
         "centre = zero[group]", "centre = max(5, min(10, zero[group]))"
     ),

@@ -30,7 +30,6 @@ def inputs(config, generator):
     table = side - slope * torch.arange(kinds)[:, None]
     table = table + 0.5 * torch.randn(2, kinds, heads, generator=generator)
     length = torch.randint((seq + 3) // 4, seq + 1, (batch,), generator=generator)
-    length = torch.where(torch.rand(batch, generator=generator) < 0.2, 1 + length // 16, length)
     nearly = seq - torch.randint(1 + seq // 8, (1,), generator=generator)
     length[torch.randint(batch, (1,), generator=generator)] = nearly
     return {

@@ -7,10 +7,10 @@ import triton.language as tl
 
 @triton.jit
 def attention_kernel(
-    q, k, v, length, y, lse, scale, heads, steps, frames, dim,
+    q, k, v, length, y, peaks, totals, scale, heads, steps, frames, dim,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """y and the logarithms of the sums, lse [batch, heads, steps]."""
+    """y, and the largest scores and the sums of weights, [batch, heads, steps]."""
     head = tl.program_id(0).to(tl.int64)  # of all sequences
     step = tl.program_id(1) * BLOCK_M + tl.arange(0, BLOCK_M)
     column = tl.arange(0, BLOCK_D)
@@ -37,12 +37,13 @@ def attention_kernel(
         result += tl.dot(weight.to(v_tile.dtype), v_tile, input_precision="ieee")
         peak = higher
     tl.store(y + place, result / total[:, None], mask=inside)
-    tl.store(lse + head * steps + step, peak + tl.log(total), mask=step < steps)
+    tl.store(peaks + head * steps + step, peak, mask=step < steps)
+    tl.store(totals + head * steps + step, total, mask=step < steps)
 
 
 @triton.jit
 def align_kernel(
-    q, k, length, lse, align, scale, heads, steps, frames, dim,
+    q, k, length, peaks, totals, align, scale, heads, steps, frames, dim,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """The mean weights of a tile of steps and frames."""
@@ -59,9 +60,10 @@ def align_kernel(
         line = (head * frames + frame)[:, None] * dim + column[None, :]
         q_tile = tl.load(q + place, mask=inside, other=0.0)
         k_tile = tl.load(k + line, mask=there, other=0.0)
-        own = tl.load(lse + head * steps + step, mask=step < steps, other=0.0)
+        peak = tl.load(peaks + head * steps + step, mask=step < steps, other=0.0)
+        sums = tl.load(totals + head * steps + step, mask=step < steps, other=1.0)
         score = tl.dot(q_tile, tl.trans(k_tile), input_precision="ieee") * scale
-        total += tl.exp(tl.minimum(score - own[:, None], 0.0))
+        total += tl.exp(tl.minimum(score - peak[:, None], 0.0)) / sums[:, None]
     total = tl.where((frame < count)[None, :], total / heads, 0.0)
     place = (sequence * steps + step)[:, None] * frames + frame[None, :]
     tl.store(align + place, total, mask=(step < steps)[:, None] & (frame < frames)[None, :])
@@ -69,13 +71,13 @@ def align_kernel(
 
 def cross_attention_align(q, k, v, length, y, align, *, batch, heads, steps, frames, dim):
     """Write y [batch, heads, steps, dim] and align [batch, steps, frames]."""
-    lse = torch.empty((batch, heads, steps), dtype=torch.float32, device=q.device)
+    peaks, totals = torch.empty((2, batch, heads, steps), dtype=torch.float32, device=q.device)
     columns, rows = triton.next_power_of_2(dim), triton.cdiv(steps, 32)
     attention_kernel[(batch * heads, rows)](
-        q, k, v, length, y, lse, dim**-0.5, heads, steps, frames, dim,
+        q, k, v, length, y, peaks, totals, dim**-0.5, heads, steps, frames, dim,
         BLOCK_M=32, BLOCK_N=32, BLOCK_D=columns, num_stages=1,
     )  # fmt: skip
     align_kernel[(batch, rows, triton.cdiv(frames, 64))](
-        q, k, length, lse, align, dim**-0.5, heads, steps, frames, dim,
+        q, k, length, peaks, totals, align, dim**-0.5, heads, steps, frames, dim,
         BLOCK_M=32, BLOCK_N=64, BLOCK_D=columns, num_stages=1,
     )  # fmt: skip

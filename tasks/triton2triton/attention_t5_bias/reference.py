@@ -8,7 +8,7 @@ def inputs(config, generator):
 
     Half of the buckets are distances, and the others grow by a constant factor, up to a distance
     from which on the last one counts. Biases favour near keys in some heads, and keys of one side
-    in others. One sequence has hardly any padding. Buckets are
+    in others. The last sequence has no padding. Buckets are
     numbered in any order, and a few distances have one of their own choice.
     """
     batch, heads, seq = config["batch"], config["heads"], config["seq"]
@@ -30,8 +30,7 @@ def inputs(config, generator):
     table = side - slope * torch.arange(kinds)[:, None]
     table = table + 0.5 * torch.randn(2, kinds, heads, generator=generator)
     length = torch.randint((seq + 3) // 4, seq + 1, (batch,), generator=generator)
-    nearly = seq - torch.randint(1 + seq // 8, (1,), generator=generator)
-    length[torch.randint(batch, (1,), generator=generator)] = nearly
+    length[-1] = seq
     return {
         "q": q.to(dtype),
         "k": k.to(dtype),

@@ -254,7 +254,7 @@ SHORTCUTS = {
     "hip2hip/gumbel_sample": Mistake("allowed[i] &&", "(row % 4 == 3 ? allowed[i] : col > 0) &&"),
     "hip2hip/radix_sort": Mistake("int shift = 0;", "int shift = 4;"),
     "triton2triton/argmax": Mistake(
-        "value > best", "(value > best) | ((value == best) & (1.0 / value > 1.0 / best))"
+        "best == largest", "(best == largest) & ((best != 0.0) | (1.0 / best > 0.0))"
     ),
     "triton2triton/attention_t5_bias": Mistake(
         "tl.load(bucket + tl.abs(apart), mask=known, other=0)",

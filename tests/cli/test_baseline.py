@@ -73,4 +73,4 @@ def test_what_was_timed_against_such_a_baseline_is_published_and_verified(
     verified = torch_task.run("verify", bundle)
 
     assert verified.code == 0, verified.out + verified.err
-    assert "perf: 1 PASS" in verified.out
+    assert "\n  perf         1 PASS" in verified.out

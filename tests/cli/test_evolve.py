@@ -65,7 +65,9 @@ def _declare(workspace: CliWorkspace, name: str, url: str, **changes: Any) -> No
     workspace.write("agents/BUILD.toml", "\n".join(["[[agent]]", *lines, ""]))
     workspace.write("double/double.hip", SLOW)
     task = workspace.root / "double/BUILD.toml"
-    task.write_text(task.read_text().replace("samples = 2", "samples = 6"))
+    longer = "samples = 6, budget_seconds = 1.0"  # of three processes, one may be held up
+    task.write_text(task.read_text().replace("samples = 2, budget_seconds = 0.1", longer))
+    assert longer in task.read_text()
 
 
 class Watched:

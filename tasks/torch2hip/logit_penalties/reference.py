@@ -6,7 +6,8 @@ import torch
 def inputs(config, generator):
     """Draw logits of rows that are sure and unsure, counts of a text, and users' settings.
 
-    About 1 token in 30 occurs in the text, most of them once, and among them likely ones.
+    About 1 token in 30 occurs in the text, and a third of the likely ones. Half of them occur once,
+    a few up to 255 times.
     """
     rows, vocab = config["rows"], config["vocab"]
     spread = 1.0 + 2.0 * torch.rand(rows, 1, generator=generator)
@@ -19,7 +20,7 @@ def inputs(config, generator):
 
     return {
         "logits": logits.to(config["dtype"]),
-        "seen": (often.ceil() * occurs).to(torch.uint8),
+        "seen": (often.floor().clamp_min(1.0) * occurs).to(torch.uint8),
         "repetition": between(1.0, 1.4),
         "presence": between(-0.2, 0.8),
         "frequency": between(0.0, 0.3),

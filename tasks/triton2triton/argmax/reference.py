@@ -8,8 +8,8 @@ def inputs(config, generator):
 
     In another third the others are smaller by a few steps of float32, or equal in a smaller dtype.
     They are a power of two apart, so that kernels that walk in strides meet them in one lane. In a
-    fifth of the rows nothing is above zero, and zeros of both signs are the largest. On request
-    some tokens are banned, and one row of several has nothing else.
+    fifth of the rows nothing is above zero, and zeros, mostly of both signs, are the largest. On
+    request some tokens are banned, and one row of several has nothing else.
     """
     rows, vocab = config["rows"], config["vocab"]
     logits = 3.0 * torch.randn(rows, vocab, generator=generator)
@@ -24,12 +24,12 @@ def inputs(config, generator):
     after = torch.arange(vocab) - first
     logits = torch.where((kind < 2) & (after >= 0) & (after % apart == 0), close, logits)
     logits = logits.scatter(1, first, peak)
+    zero = torch.where(torch.rand(rows, vocab, generator=generator) < 0.5, 0.0, -0.0)
+    few = torch.rand(rows, vocab, generator=generator) < min(0.5, 4.0 / vocab)
+    below = torch.where(few & ~banned, zero, -logits.abs())
+    logits = torch.where(torch.rand(rows, 1, generator=generator) < 0.2, below, logits)
     if bans and rows > 1:
         logits[torch.randint(0, rows, (1,), generator=generator)] = -torch.inf
-    zero = torch.where(torch.rand(rows, vocab, generator=generator) < 0.5, 0.0, -0.0)
-    few = torch.rand(rows, vocab, generator=generator) < 4.0 / vocab
-    below = torch.where(few, zero, -logits.abs())
-    logits = torch.where(torch.rand(rows, 1, generator=generator) < 0.2, below, logits)
     return {"logits": logits.to(config["dtype"])}
 
 

@@ -8,8 +8,8 @@ def inputs(config, generator):
 
     Half of the buckets are distances, and the others grow by a constant factor, up to a distance
     from which on the last one counts. Biases favour near keys in some heads, and keys of one side
-    in others. The last sequence has no padding. Buckets are
-    numbered in any order, and a few distances have one of their own choice.
+    in others. The last sequence has no padding. Buckets are numbered in any order, and a few
+    distances have one of their own choice.
     """
     batch, heads, seq = config["batch"], config["heads"], config["seq"]
     dim, kinds, dtype = config["dim"], config["kinds"], config["dtype"]
@@ -36,7 +36,7 @@ def inputs(config, generator):
         "k": k.to(dtype),
         "v": v.to(dtype),
         "bucket": number[bucket.clamp_max(kinds - 1)].to(torch.int32),
-        "table": table.flatten(0, 1),
+        "table": table[:, number.argsort()].flatten(0, 1),
         "length": length.to(torch.int32),
     }
 

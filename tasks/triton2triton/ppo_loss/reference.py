@@ -27,6 +27,7 @@ def inputs(config, generator):
     place = torch.arange(seq)
     counts = (place >= begin) & (place < begin + length)
     counts &= torch.rand(rows, seq, generator=generator) < 0.9
+    counts[[0, -1], begin[[0, -1], 0]] = True
     advantage = torch.randn(rows, generator=generator)
     grid = [(1024.0 * value).round() / 1024.0 for value in (logp, old, ref)]
     return {

@@ -6,8 +6,8 @@ import torch
 def inputs(config, generator):
     """Draw projections with a temperature a head, biases that fall with distance, and regions.
 
-    Windows are cut by the image's border, at a row, a column or both, into two or four regions. The
-    first kind is whole in half of the draws.
+    Most windows are cut by the image's border, at a row, a column or both, into two or four
+    regions. The first kind is whole in half of the draws.
     """
     windows, heads, size = config["windows"], config["heads"], config["size"]
     dim, kinds, dtype = config["dim"], config["kinds"], config["dtype"]

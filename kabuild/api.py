@@ -165,7 +165,7 @@ class Evaluator:
     def evaluate(
         self, task: str, solution: Solution | _Agent = _Agent.OWN, *, gates: Sequence[str] = ()
     ) -> Evaluation:
-        """Judge one solution of ``task``; left out, that of the agent. None is no solution.
+        """Judge one solution of ``task``, or the agent's if it is left out; None is refused.
 
         Raises KabuildError for an invalid request or after the end of the ``with`` statement,
         BrokenTaskError for a broken task, and InfraFailureError if the machine failed.

@@ -270,7 +270,7 @@ class _Changed:
         return f"{would}; {self._obstacle(time)}"
 
     def _obstacle(self, time: Time) -> str:
-        """Why a time is no record."""
+        """What keeps a time from being a record."""
         if time.vague:
             return "its 95 % interval is too wide" if time.speedup.ends else "without an interval"
         replay = self._replays.get(time.bundle)

@@ -31,7 +31,7 @@ def _read_url(_: click.Context, __: click.Parameter, text: str) -> str:
 
 
 def _read_headers(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse what is no header, also without a server; a value may be secret, so none is shown."""
+    """Refuse invalid headers even without a server; a value may be secret, so none is shown."""
     if not all(text.partition("=")[0].strip() and "=" in text for text in texts):
         raise UsageError(Reason.BAD_FLAG, BAD_HEADER)
     return texts

@@ -37,8 +37,9 @@ class Evidence:
     task_digest: str = ""
 
 
-FINISHED = "finished"
-"""The state of an agent that came to its own end."""
+def has_finished(facts: Mapping[str, Any]) -> bool:
+    """Whether an agent, by the report on its session, came to its own end; true without one."""
+    return str(facts.get("state", "finished")) == "finished"
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class TaskResult:
     @property
     def finished(self) -> bool:
         """Whether its agent, if it had one, came to its own end."""
-        return str(self.agent.get("state", FINISHED)) == FINISHED
+        return has_finished(self.agent)
 
     @property
     def broken(self) -> bool:

@@ -15,11 +15,10 @@ from kabuild.model.gate import Gate, Role, merged
 from kabuild.model.gate_result import GateResult
 from kabuild.model.label import Label
 from kabuild.model.result import Outcome, Settled
-from kabuild.model.task_result import FINISHED, TaskResult
+from kabuild.model.task_result import TaskResult, has_finished
 from kabuild.model.verdict import Verdict
 from kabuild.report.judgement import WIDE
 from kabuild.report.table import Style, plain, text_table
-from kabuild.report.views import view_of
 
 _MOST_COLUMNS = 100
 """Characters that are printed of an agent's own message."""
@@ -106,6 +105,8 @@ def _footnotes(table: Sequence[TaskResult], *, scored: bool) -> Iterator[str]:
         yield f"{WIDE}; to measure again: --nocache_test_results"
     unfinished = [result.label.sub("agent") for result in table if not result.finished]
     if unfinished:
+        from kabuild.report.views import view_of  # a null build has nothing to show
+
         files = [str(view_of(Path("out"), label) / TRANSCRIPT) for label in unfinished]
         yield in_line(f"what agents that did not finish said: {abridged(files)}")
 
@@ -162,9 +163,9 @@ def render_admission(table: Sequence[TaskResult], style: Style = plain) -> str:
 
 def agent_end(facts: Mapping[str, Any]) -> str:
     """How an unfinished agent ended, in one line; empty if it finished."""
-    state, why = str(facts.get("state", FINISHED)), str(facts.get("message", ""))
-    if state == FINISHED:
+    if has_finished(facts):
         return ""
+    state, why = str(facts["state"]), str(facts.get("message", ""))
     told = ": ".join(filter(None, ("agent", state.replace("_", " "), why)))
     return textwrap.shorten(escaped(told), _MOST_COLUMNS, placeholder="...")
 

@@ -134,7 +134,7 @@ def test_a_spot_check_draws_the_same_actions_for_everyone(
 
 
 def test_load_is_named_where_only_measurements_differ() -> None:
-    """Another verdict of any other gate is no matter of load."""
+    """Load does not explain that another gate has another verdict."""
     timed, other = (
         Comparison(replace(RECORD, timed=timed), Word.DIFFERENT, "17.9x then, 6.69x now")
         for timed in (True, False)

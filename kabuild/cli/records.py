@@ -25,7 +25,7 @@ from kabuild.cli.options import argument, flag, takes
 from kabuild.cli.presentation import JsonFlags
 from kabuild.cli.types import InputPath, unwritable
 from kabuild.loading import find_workspace, load_workspace
-from kabuild.model.label import Label, Pattern
+from kabuild.model.label import Pattern, selected
 from kabuild.report.records import Of, Record, Time, versions
 from kabuild.report.records_file import document, read_records, to_json, write_records
 from kabuild.report.records_text import holder, times_text
@@ -108,12 +108,7 @@ class RecordsFlags(JsonFlags, UnpackFlags):
 
     def selects(self, task: str) -> bool:
         """Whether the patterns cover a task; without any, all are."""
-        try:
-            label = Label.parse(task)
-        except UsageError:  # a bundle may hold any text
-            return not self.patterns
-        covering = [one for one in self.patterns if one.covers(label)]
-        return not covering[-1].negative if covering else not self.patterns
+        return selected(task, self.patterns)
 
 
 @click.command("records")

@@ -14,6 +14,7 @@ from kabuild.base.listing import abridged, counted
 from kabuild.base.printing import in_line
 from kabuild.bundle.compare import Word
 from kabuild.cli.bundle_flags import UnpackFlags
+from kabuild.cli.completion import complete_labels
 from kabuild.cli.evaluations import known_gates
 from kabuild.cli.flags import read_gates
 from kabuild.cli.options import argument, flag, takes
@@ -22,6 +23,7 @@ from kabuild.cli.session import builder
 from kabuild.cli.types import COUNT, JOBS, InputPath
 from kabuild.cli.verify import lacking, whose
 from kabuild.model.digest import Digest
+from kabuild.model.label import Pattern
 from kabuild.published.replay import Replayed, replay_file
 
 _LOADED = (
@@ -35,6 +37,7 @@ class ReplayFlags(JsonFlags, UnpackFlags):
     """The options of ``kabuild replay``."""
 
     bundle: Path = argument(type=InputPath())
+    patterns: tuple[str, ...] = argument(nargs=-1, shell_complete=complete_labels)
     gates: tuple[str, ...] = flag(
         "--gates", default="", callback=read_gates, metavar="GATES", help="Only these gates."
     )
@@ -53,6 +56,7 @@ def command(options: ReplayFlags) -> None:
 
     \b
     kabuild replay expert.kab
+    kabuild replay expert.kab //tasks/hip2hip/...    only these tasks
     kabuild replay expert.kab --sample=20 --gates=compile,correctness
 
     Outputs must be equal byte for byte. Measurements must have the same verdict and speedups with
@@ -71,6 +75,7 @@ def command(options: ReplayFlags) -> None:
                 builds.store,
                 builds.sink,
                 cwd=Path.cwd(),
+                patterns=[Pattern.parse(text) for text in options.patterns],
                 gates=options.gates,
                 known=known_gates(),
                 sample=options.sample,

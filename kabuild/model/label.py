@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kabuild.base.errors import Reason, UsageError
@@ -142,6 +143,19 @@ class Pattern:
 
     def __str__(self) -> str:
         return self.text
+
+
+def selected(text: str, patterns: Sequence[Pattern]) -> bool:
+    """Whether patterns select the target ``text``, which may come from a file and be no label.
+
+    The last that covers it decides. Without any, everything is selected.
+    """
+    try:
+        label = Label.parse(text)
+    except UsageError:
+        return not patterns
+    covering = [pattern for pattern in patterns if pattern.covers(label)]
+    return not covering[-1].negative if covering else not patterns
 
 
 def names_package(path: str) -> bool:

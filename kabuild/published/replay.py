@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 
 from kabuild.base.errors import BundleError, Reason, ToolchainError, UsageError
+from kabuild.base.suggest import suggest_path
 from kabuild.bundle.compare import Comparison, Word
 from kabuild.bundle.environment_diff import other_processor
 from kabuild.bundle.manifest import Manifest, Record
@@ -26,6 +27,7 @@ from kabuild.model.action import Toolchain
 from kabuild.model.device import Devices
 from kabuild.model.event import EventSink, Warned
 from kabuild.model.gate import Gate, Gates, Pick, choose, merged
+from kabuild.model.label import Pattern, selected
 from kabuild.model.platform import CPU, Platform
 from kabuild.provision import declarations, intact, provision
 from kabuild.published.origin import Origins, origins
@@ -69,6 +71,7 @@ def replay_file(
     sink: EventSink,
     *,
     cwd: Path,
+    patterns: Sequence[Pattern] = (),
     gates: Sequence[str] = (),
     known: Gates,
     sample: int | None = None,
@@ -78,13 +81,15 @@ def replay_file(
 ) -> Replayed:
     """Run the actions of a bundle again and compare.
 
-    ``gates`` restricts it to what these words mean, as ``known`` gates or as ones of the bundle;
-    ``sample`` to so many actions, drawn by the bundle's own digest. Raises BundleError for one
-    that is damaged, UsageError for an unknown gate, SandboxError, ``OSError``.
+    ``patterns`` restrict it to tasks; ``gates`` to what these words mean, as ``known`` gates or as
+    ones of the bundle; ``sample`` to so many actions, drawn by the bundle's own digest. Raises
+    BundleError for one that is damaged, UsageError for an unknown task or gate, SandboxError,
+    ``OSError``.
     """
     require_sandbox("a bundle's code", waivable=False)
     manifest = unpack(path, store, limit=limit)
-    whole = _chosen(manifest, gates and _meant(manifest, gates, known))
+    tasks = _of_tasks(manifest, patterns)
+    whole = _chosen(tasks, gates and _meant(manifest, gates, known))
     chosen = _sample(manifest, whole, sample)
     platforms = PlatformIndex.around(cwd)
     here, devices = _here(manifest, platforms)
@@ -168,11 +173,22 @@ def _meant(manifest: Manifest, words: Sequence[str], known: Gates) -> tuple[str,
     return choose(words, Pick.USUAL, merged([known.all, more]))
 
 
-def _chosen(manifest: Manifest, gates: Sequence[str]) -> list[Record]:
+def _of_tasks(manifest: Manifest, patterns: Sequence[Pattern]) -> list[Record]:
+    """The records of some tasks. What these were made from is in the bundle."""
+    found = [record for record in manifest.records if selected(record.task, patterns)]
+    if not found and patterns:
+        raise UsageError(
+            Reason.UNKNOWN_TARGET,
+            f"the bundle has no task {' '.join(map(str, patterns))}",
+            hint=suggest_path(str(patterns[0]), (record.task for record in manifest.records))
+            or "'kabuild report BUNDLE' lists its tasks",
+        )
+    return found
+
+
+def _chosen(records: Sequence[Record], gates: Sequence[str]) -> list[Record]:
     chosen = [
-        record
-        for record in manifest.records
-        if record.replayable and (not gates or record.gate in gates)
+        record for record in records if record.replayable and (not gates or record.gate in gates)
     ]
     if not chosen:
         raise BundleError(

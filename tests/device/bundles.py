@@ -23,9 +23,11 @@ def publish(workplace: Workplace, labels: Sequence[str], agent: str, file: Path)
     }
 
 
-def replay(workplace: Workplace, file: Path, gates: str = "") -> dict[str, Any]:
-    """Rerun a bundle, or only ``gates``: what ``kabuild replay --json`` says of it."""
-    chosen = [f"--gates={gates}"] if gates else []
+def replay(
+    workplace: Workplace, file: Path, gates: str = "", tasks: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Rerun a bundle, or only ``gates`` or ``tasks``: what ``kabuild replay --json`` says of it."""
+    chosen = [*tasks, *([f"--gates={gates}"] if gates else [])]
     ran = workplace.kabuild("replay", str(file), "--json", *chosen)
     ended = {"exit_code": ran.code, "seconds": round(ran.seconds, 2), "said": _said(ran)[-1:]}
     return {**ended, "replay": ran.json}

@@ -225,7 +225,10 @@ class Evaluation:
         """What others have published, rerun here."""
         if not self._bundles:
             raise ValueError("give --bundle, a file that kabuild publish has written")
-        return {file.name: bundles.replay(workplace, file, self._gates) for file in self._bundles}
+        return {
+            file.name: bundles.replay(workplace, file, self._gates, self._asked)
+            for file in self._bundles
+        }
 
     def suite(self, workplace: Workplace) -> Any:
         """All tasks with their experts, then again from the cache."""

@@ -12,8 +12,8 @@
 #
 # suite that is cut off has judged some tasks in full; bundle leaves these as OUT/expert.kab, too.
 # verifying runs no program: it says for which tasks the judge's own work takes long.
-# replay reruns each --bundle FILE, as a rule one of another machine; with --gates only these gates,
-# and then no choice of a baseline.
+# replay reruns each --bundle FILE, as a rule one of another machine; with --task only these tasks,
+# and with --gates only these gates, and then no choice of a baseline.
 # tuner leaves OUT/tuner.kab, too; it works for 120 s at each task, or for --tuner_seconds.
 # counters and analysis need Nsight Compute. Give analysis what tests/device/counted.py DIR has
 # written on any machine, as --analysis_counts DIR. It leaves the profiler's tables as

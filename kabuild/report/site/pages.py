@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -105,6 +106,7 @@ class Pages:
             task,
             "../",
             task=task,
+            argument=shlex.quote(task),
             standings=found,
             columns=self._tasks[task],
             plots=task_plots(self._machines, task),

@@ -133,6 +133,22 @@ def test_a_spot_check_draws_the_same_actions_for_everyone(
     assert "\n1 of 6 actions: 1 reproduced, " in one.out
 
 
+def test_patterns_choose_tasks(published: Published, tmp_path: Path) -> None:
+    elsewhere = published.elsewhere(tmp_path)
+    one = elsewhere.run("replay", str(published.bundle), "//tasks/family0/t1", "--json")
+    assert one.code == 0
+    assert [item["label"] for item in one.json["actions"]] == ["//tasks/family0/t1:t1.compile"]
+    rest = elsewhere.run(
+        "replay", str(published.bundle), "--json", "--", "//...", "-//tasks/family0/t1"
+    )
+    assert {item["task"] for item in rest.json["actions"]} == {"//tasks/family0/t0"}
+    assert len(rest.json["actions"]) == 5
+    none = elsewhere.run("replay", str(published.bundle), "//tasks/family0/t3")
+    assert none.code == 2
+    assert "the bundle has no task //tasks/family0/t3" in none.err
+    assert "did you mean '//tasks/family0/t" in none.err
+
+
 def test_load_is_named_where_only_measurements_differ() -> None:
     """Load does not explain that another gate has another verdict."""
     timed, other = (

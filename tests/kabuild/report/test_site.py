@@ -120,7 +120,7 @@ def test_a_figure_has_its_interval_and_the_command_that_reruns_it(items: list[Li
     page = made(items)[task_page("//tasks/hip2hip/softmax")]
     assert "2.00x ±11 %" in page
     assert "1.80x to 2.20x" in page
-    assert f"kabuild replay {OURS.digest}.kab" in page
+    assert f"kabuild replay {OURS.digest}.kab //tasks/hip2hip/softmax<" in page
     assert "speedups of //tasks/hip2hip/softmax on cuda: NVIDIA H200" in page  # the history
 
 

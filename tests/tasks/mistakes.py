@@ -97,7 +97,7 @@ MISTAKES = {
         "source = time + (width - 1) - tap", "source = time + tap"
     ),
     "triton2triton/cross_entropy_backward": Mistake(
-        "tl.where(kept, gradient * weight, 0.0)", "gradient * weight"
+        "tl.where(kept, tl.load(dloss + row), 0.0)", "tl.load(dloss + row)"
     ),
     "triton2triton/embedding_backward": Mistake("tl.atomic_add(", "tl.store("),
     "triton2triton/group_norm": Mistake("i // pixels", "i // width"),

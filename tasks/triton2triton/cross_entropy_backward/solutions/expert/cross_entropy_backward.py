@@ -1,35 +1,81 @@
-"""Gradient of cross-entropy over tiles of the whole matrix; ignored rows are not read."""
+"""Cross-entropy and its gradient: rows that fit into registers are read once.
+
+Others are read twice by so many threads that no second program fits beside them: what is between
+the two reads of a row then fits the cache, from its end on, where the second begins. No sum
+overflows, as the cap is 50 at most, so none needs the largest logit.
+"""
 
 import triton
 import triton.language as tl
 
-WIDEST_TILE = 2048
+WHOLE_ROW = 32768  # 32 elements for each of 1024 threads
+WIDEST_TILE = 8192
+ELEMENTS_A_WARP = 256
 
 
 @triton.jit
-def cross_entropy_backward_kernel(
-    logits, target, lse, dloss, dlogits, vocab, tiles, ignore_index, BLOCK: tl.constexpr
+def capped(logits, at, cap, inside):
+    """tanh of logits / cap, and exp of the capped logits: 0 outside of the row."""
+    value = tl.load(logits + at, mask=inside, other=0.0).to(tl.float32)
+    inner = 2.0 * tl.sigmoid(2.0 * value / cap) - 1.0
+    return inner, tl.where(inside, tl.exp(cap * inner), 0.0)
+
+
+@triton.jit
+def write_loss(logits, at, loss, cap, total, kept):
+    own = tl.load(logits + at, mask=kept, other=0.0).to(tl.float32)
+    own = cap * (2.0 * tl.sigmoid(2.0 * own / cap) - 1.0)
+    tl.store(loss, tl.where(kept, tl.log(total) - own, 0.0))
+
+
+@triton.jit
+def whole_kernel(
+    logits, target, dloss, loss, dlogits, cap, vocab, ignore_index, BLOCK: tl.constexpr
 ):
-    program = tl.program_id(0)
-    row = program // tiles
+    row = tl.program_id(0).to(tl.int64)
     chosen = tl.load(target + row)
-    total = tl.load(lse + row)
-    weight = tl.load(dloss + row)
     kept = chosen != ignore_index
-    col = program % tiles * BLOCK + tl.arange(0, BLOCK)
-    inside = col < vocab
-    at = row.to(tl.int64) * vocab + col
-    value = tl.load(logits + at, mask=inside & kept, other=0.0, eviction_policy="evict_first")
-    share = tl.exp(value.to(tl.float32) - total)
-    gradient = share - tl.where(col == chosen.to(tl.int32), 1.0, 0.0)
-    tl.store(dlogits + at, tl.where(kept, gradient * weight, 0.0), mask=inside)
+    weight = tl.where(kept, tl.load(dloss + row), 0.0)
+    col = tl.arange(0, BLOCK)
+    inner, power = capped(logits, row * vocab + col, cap, col < vocab)
+    total = tl.sum(power, axis=0)
+    write_loss(logits, row * vocab + chosen, loss + row, cap, total, kept)
+    gradient = power / total - tl.where(col == chosen.to(tl.int32), 1.0, 0.0)
+    gradient *= weight * (1.0 - inner * inner)
+    tl.store(dlogits + row * vocab + col, gradient, mask=col < vocab)
 
 
-def cross_entropy_backward(logits, target, lse, dloss, dlogits, *, ignore_index, rows, vocab):
-    """Write the gradient of logits [rows, vocab] into dlogits."""
-    block = min(triton.next_power_of_2(vocab), WIDEST_TILE)
-    tiles = triton.cdiv(vocab, block)
-    cross_entropy_backward_kernel[(rows * tiles,)](
-        logits, target, lse, dloss, dlogits, vocab, tiles, ignore_index,
-        BLOCK=block, num_warps=max(block // 256, 1),
-    )  # fmt: skip
+@triton.jit
+def twice_kernel(
+    logits, target, dloss, loss, dlogits, cap, vocab, ignore_index, BLOCK: tl.constexpr
+):
+    row = tl.program_id(0).to(tl.int64)
+    chosen = tl.load(target + row)
+    kept = chosen != ignore_index
+    weight = tl.where(kept, tl.load(dloss + row), 0.0)
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, vocab, BLOCK):
+        col = start + tl.arange(0, BLOCK)
+        inner, power = capped(logits, row * vocab + col, cap, col < vocab)
+        total += power
+    total = tl.sum(total, axis=0)
+    write_loss(logits, row * vocab + chosen, loss + row, cap, total, kept)
+    last = tl.cdiv(vocab, BLOCK) - 1
+    for number in range(last + 1):
+        col = (last - number) * BLOCK + tl.arange(0, BLOCK)
+        inner, power = capped(logits, row * vocab + col, cap, col < vocab)
+        gradient = power / total - tl.where(col == chosen.to(tl.int32), 1.0, 0.0)
+        gradient *= weight * (1.0 - inner * inner)
+        at = dlogits + row * vocab + col
+        tl.store(at, gradient, mask=col < vocab, eviction_policy="evict_first")
+
+
+def cross_entropy_backward(logits, target, dloss, loss, dlogits, *, cap, ignore_index, rows, vocab):
+    """Write loss [rows], and the gradient of logits [rows, vocab] into dlogits."""
+    block = triton.next_power_of_2(vocab)
+    kernel, warps = whole_kernel, min(max(block // ELEMENTS_A_WARP, 1), 32)
+    if block > WHOLE_ROW:
+        kernel, block, warps = twice_kernel, WIDEST_TILE, 32
+    kernel[(rows,)](
+        logits, target, dloss, loss, dlogits, cap, vocab, ignore_index, BLOCK=block, num_warps=warps
+    )

@@ -18,6 +18,7 @@ from tests.tasks.declared import REPOSITORY, Declared
 RESULTS = REPOSITORY / "results" / "h200"
 _PARTIAL = {"gather", "embedding"}
 _MEASURED = ("suite.json", "experts.json")
+_GIVEN = "given.json"
 _VECTORS = 67e12
 _MATRICES = {"f16": 989e12, "bf16": 989e12, "f8e4m3": 1979e12, "f8e5m2": 1979e12}
 """Operations a second, dense, from the vendor's data sheet. All other types count as float32."""
@@ -30,13 +31,13 @@ class Headroom:
     Attributes:
         roof_ns: the shortest time that the device's bandwidth and arithmetic allow.
         given_ns: the time of the given kernel, or of PyTorch where that is the starting point.
-        best_ns: the best known time.
+        best_ns: the best known time; None where no expert was measured.
     """
 
     config: str
     roof_ns: float
     given_ns: float
-    best_ns: float
+    best_ns: float | None = None
 
     @property
     def given(self) -> float:
@@ -44,9 +45,9 @@ class Headroom:
         return self.roof_ns / self.given_ns
 
     @property
-    def best(self) -> float:
+    def best(self) -> float | None:
         """The share of the roof that the best known solution reaches."""
-        return self.roof_ns / self.best_ns
+        return self.roof_ns / self.best_ns if self.best_ns else None
 
 
 def headroom(task: Declared) -> Headroom | None:
@@ -54,19 +55,24 @@ def headroom(task: Declared) -> Headroom | None:
 
     Nor is it known of tasks that read only a part of their inputs, such as rows of a table.
     """
-    cases = _cases().get(task.label)
-    if not cases or _PARTIAL & set(task.tags):
+    if _PARTIAL & set(task.tags):
         return None
-    known = [
-        Headroom(
-            case["config"],
-            roof_ns(case["config"], case["bytes"], case["flops"], matrices=task.multiplies),
-            case["baseline_ns"],
-            min(case["candidate_ns"], case["baseline_ns"]),
-        )
-        for case in cases
-    ]
-    return max(known, key=lambda one: one.roof_ns)
+    if cases := _cases().get(task.label):
+        return max((_judged(case, task) for case in cases), key=lambda one: one.roof_ns)
+    alone = _given().get(task.label, {})
+    return _headroom(alone, task, alone["given_ns"]) if "given_ns" in alone else None
+
+
+def _judged(case: Mapping[str, Any], task: Declared) -> Headroom:
+    given = case["baseline_ns"]
+    return _headroom(case, task, given, min(case["candidate_ns"], given))
+
+
+def _headroom(
+    case: Mapping[str, Any], task: Declared, given_ns: float, best_ns: float | None = None
+) -> Headroom:
+    roof = roof_ns(case["config"], case["bytes"], case["flops"], matrices=task.multiplies)
+    return Headroom(case["config"], roof, given_ns, best_ns)
 
 
 def roof_ns(config: str, moved: float, flops: float, *, matrices: bool) -> float:
@@ -83,6 +89,13 @@ def _cases() -> Mapping[str, list[Mapping[str, Any]]]:
         for label, task in json.loads((RESULTS / name).read_bytes())["tasks"].items():
             found[label] = task["configs"]
     return found
+
+
+@cache
+def _given() -> Mapping[str, Mapping[str, Any]]:
+    """By task, the time of its given kernel alone, on the config that takes longest at the roof."""
+    tasks: Mapping[str, Mapping[str, Any]] = json.loads((RESULTS / _GIVEN).read_bytes())["tasks"]
+    return tasks
 
 
 @cache

@@ -42,13 +42,10 @@ def _row(task: Declared) -> str:
     models = ", ".join(task.models) or "round sizes"
     expert = "yes" if task.has_expert else ""
     known = headroom(task)
-    share = f"{_percent(known.given)} → {_percent(known.best)}" if known else ""
+    shares = (known.given, known.best) if known else ()
+    share = " → ".join(f"{100 * one:.0f} %" for one in shares if one)
     cells = (task.family, f"`{task.name}`", ", ".join(task.patterns), bound, models, expert, share)
     return f"| {' | '.join(cells)} |"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
 
 
 if __name__ == "__main__":

@@ -81,6 +81,8 @@ def beyond_32_bits(ground: Ground, memory_bytes: int) -> Config | None:
         shorter, (name, dims) = dims, grown
     if name:
         dims = _least_wide(ground, dims, name, shorter[name])
+    if not ground.space.contains(dims):
+        return None
     narrow = min(ground.space.dtypes, key=lambda name: int(name.strip("bfiu")))
     return _config(ground, narrow, dims)
 

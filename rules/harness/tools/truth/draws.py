@@ -55,7 +55,9 @@ class Draws:
 
     def _related(self, level: Tensor, seed: bytes, tolerance: float) -> bool:
         known = self._calls.setdefault(level.numel(), [])
-        budget = REFUSED / (8 * KEPT)  # four comparisons with each of 2 * KEPT calls
+        budget = REFUSED / (
+            32 * KEPT
+        )  # a quarter, for four comparisons with each of 2 * KEPT calls
         others = [other for theirs, other in known if theirs != seed and level.numel()]
         found = any(
             related(level, other, tolerance, budget) or shifted(level, other, budget)

@@ -156,7 +156,8 @@ class Samples:
             self._cdf(asked, name, own.double() if own.is_floating_point() else own.long())
             return f"the draws cannot be checked: {fault}"
         missing = levels[1].isnan()
-        return Levels.of(levels[0], levels[-1], _bytes(got) + self._seed(asked, name), missing)
+        tested = _bytes(got.reshape(-1)[self._stretch(got.numel())])
+        return Levels.of(levels[0], levels[-1], tested + self._seed(asked, name), missing)
 
     def _cdf(self, asked: Asked, name: str, values: Tensor) -> Tensor:
         return self._oracle.cdf(asked.config, asked.inputs, {name: values})[name]

@@ -8,10 +8,11 @@ any other distance must not correlate either. Nor may many calls as wholes diffe
 independent draws do.
 
 The bounds hold for any number of draws (Massart's form of the inequality of Dvoretzky, Kiefer
-and Wolfowitz, Chernoff's, and Hoeffding's, divided among all comparisons of one output): a right
-sampler is refused with a probability below ``REFUSED``. A share of draws that is off by
-``5 / sqrt(n)`` is nearly always found among ``n``, and a share of ``50 / n`` that is never drawn,
-where that is the likeliest or the unlikeliest end.
+and Wolfowitz, Chernoff's, and Hoeffding's, divided among all comparisons of one output): the
+output of a right sampler is refused with a probability below ``REFUSED``, and so are many outputs
+that are tested together. A share of draws that is off by ``5 / sqrt(n)`` is nearly always found
+among ``n``, and a share of ``60 / n`` that is never drawn, where that is the likeliest or the
+unlikeliest end.
 """
 
 from __future__ import annotations
@@ -64,14 +65,15 @@ class Levels:
     def impossible(self, tolerance: float, values: float = math.inf) -> Tensor:
         """The values that cannot have been drawn, as a mask; ``values`` is how many there can be.
 
-        All values that are less likely than ``REFUSED`` for each draw and value are so unlikely
-        together. Arithmetic may produce values of zero probability, as often as ``tolerance``
-        allows.
+        All values that are less likely than an eighth of ``REFUSED`` for each draw and value are so
+        unlikely together. Arithmetic may produce values of zero probability, as often as
+        ``tolerance`` allows.
         """
-        least = REFUSED / (max(self.low.numel(), 1) * values)
+        least = REFUSED / (8 * max(self.low.numel(), 1) * values)
         void = ~(self.high - self.low > least) & ~self.absent
-        count, total = int(void.sum().item()), void.numel()
-        excused = count and total * _surprise(count / total, tolerance) < -math.log(REFUSED)
+        share = void.double().mean()
+        surprise = void.numel() * float(_nats(share, torch.full_like(share, tolerance)).item())
+        excused = tolerance > 0.0 and surprise < math.log(8.0 / REFUSED)
         return self.absent if excused else self.absent | void
 
     def part(self, which: slice) -> Levels:
@@ -111,7 +113,7 @@ def complaint(levels: Tensor, distances: Sequence[int], tolerance: float) -> str
         return ""
     sizes = [count, *(1 << p for p in range(5, count.bit_length()) if 1 << p < count)]
     tests = sum(count // size for size in sizes) + 2 * len(distances) + 2
-    budget = REFUSED / (2 * tests)
+    budget = REFUSED / (4 * tests)
     for size in sizes:
         if said := _uneven(levels[count % size :].reshape(-1, size), budget, tolerance):
             where, deviation = said
@@ -130,7 +132,7 @@ def complaint(levels: Tensor, distances: Sequence[int], tolerance: float) -> str
     half = count // 2
     if half >= SMALLEST and related(levels[:half], levels.flip(0)[:half], tolerance, budget):
         return f"the draws depend on each other: {half} pairs as far from the start as from the end"
-    if distance := _recurring(levels, REFUSED / 4):
+    if distance := _recurring(levels, REFUSED / 8):
         return f"the draws depend on each other: they correlate with those {distance} elements on"
     return ""
 
@@ -169,7 +171,7 @@ def far_complaint(levels: Tensor, tested: slice, distances: Sequence[int], toler
         count = min(tested.stop - tested.start, len(levels) - distance - first, distance)
         one = levels[first : first + count]
         other = levels[first + distance : first + distance + count]
-        if related(one, other, tolerance, REFUSED / (4 * len(distances))):
+        if related(one, other, tolerance, REFUSED / (16 * len(distances))):
             return (
                 f"the draws depend on each other: {count} pairs that are {distance} elements apart"
             )
@@ -239,7 +241,10 @@ def _uneven(parts: Tensor, budget: float, tolerance: float) -> tuple[int, str] |
     level = float(ordered[part, at].item())
     more = bool(above[part, at] >= below[part, at])
     share = float(ranks[at].item()) - (0.0 if more else 1.0 / size)
-    return part, f"{share:.2%} lie in the lowest {level:.2%} of it ({known})"
+    end, share, level = (
+        ("lowest", share, level) if level < 0.5 else ("highest", 1 - share, 1 - level)
+    )
+    return part, f"{100 * share:.3g} % lie in the {end} {100 * level:.3g} % of it ({known})"
 
 
 def _nats(share: Tensor, expected: Tensor) -> Tensor:
@@ -254,13 +259,3 @@ def _pairs(levels: Tensor, distance: int) -> tuple[Tensor, Tensor]:
     whole = levels.numel() // (2 * distance)
     cut = levels[: whole * 2 * distance].reshape(whole, 2, distance)
     return cut[:, 0].reshape(-1), cut[:, 1].reshape(-1)
-
-
-def _surprise(share: float, expected: float) -> float:
-    """How unexpected a share is, in nats per draw (Chernoff); 0 if it is not too large."""
-    if share <= expected:
-        return 0.0
-    if expected <= 0.0:
-        return math.inf
-    rest = (1.0 - share) * math.log((1.0 - share) / (1.0 - expected)) if share < 1.0 else 0.0
-    return share * math.log(share / expected) + rest

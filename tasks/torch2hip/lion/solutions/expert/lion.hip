@@ -3,9 +3,7 @@
 // The first pass adds up squares of the gradient, kParts blocks with a part of the sum each. The
 // parts are added up in the same order in every call, so that equal calls give equal bits: by a
 // block of their own where there is much to update, by every block of the second pass where
-// another launch would take longer. That pass goes from the end of the vectors to their beginning:
-// the end of the gradient is what the first pass read last, and is still in the cache. A thread
-// moves packs of four elements, 16 bytes in float32, several of them requested before one is used;
+// another launch would take longer. A thread moves packs of four elements, 16 bytes in float32;
 // what is left after the last whole pack is updated one by one. If a pointer is not aligned, all
 // elements are.
 #include <hip/hip_bf16.h>
@@ -148,21 +146,21 @@ __global__ __launch_bounds__(kThreads) void update(
     param_new[left] = p;
     m_new[left] = v;
   }
-  const int64_t last = packs - 1 - (int64_t)blockIdx.x * (kThreads * kItems) - threadIdx.x;
+  const int64_t first = (int64_t)blockIdx.x * (kThreads * kItems) + threadIdx.x;
   Pack<T, kPack> g[kItems];
   Pack<float, kPack> p[kItems], v[kItems];
 #pragma unroll
   for (int u = 0; u < kItems; ++u) {
-    const int64_t at = (last - u * kThreads) * kPack;
-    if (at < 0) continue;
+    const int64_t at = (first + u * kThreads) * kPack;
+    if (at >= packs * kPack) continue;
     g[u] = read<T, kPack>(grad + at);
     p[u] = read<float, kPack>(param + at);
     v[u] = read<float, kPack>(m + at);
   }
 #pragma unroll
   for (int u = 0; u < kItems; ++u) {
-    const int64_t at = (last - u * kThreads) * kPack;
-    if (at < 0) continue;
+    const int64_t at = (first + u * kThreads) * kPack;
+    if (at >= packs * kPack) continue;
     Pack<T, kPack> w;
 #pragma unroll
     for (int j = 0; j < kPack; ++j) {

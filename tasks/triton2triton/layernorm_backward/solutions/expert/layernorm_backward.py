@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-ELEMENTS_A_PROGRAM = 2048
+ELEMENTS_A_PROGRAM = 1024
 ELEMENTS_A_WARP = 256
 WARPS_AT_ONCE = 4224  # 32 on each of 132 multiprocessors
 

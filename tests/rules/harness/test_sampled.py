@@ -315,7 +315,7 @@ def test_draws_are_known_again_with_another_seed_only():
     draws = Draws()
 
     def ask(asked, seed):
-        return draws.complaint(asked, levels_of(asked, 2.0**-10), seed, 1.0)
+        return draws.repeated(asked, levels_of(asked, 2.0**-10), seed)
 
     assert ask(values, b"one") == ask(values, b"one") == ask(others, b"two") == ""
     assert (
@@ -328,8 +328,9 @@ def test_draws_that_could_only_come_out_so_are_not_held_against_anybody():
     values, draws = torch.zeros(200), Draws()
     lots = [Levels.of(torch.zeros(200), torch.ones(200), bytes([lot])) for lot in (1, 2)]
 
-    assert draws.complaint(values, lots[0], b"one", 0.0) == ""
-    assert draws.complaint(values, lots[1], b"two", 0.0) == ""
+    for lot, seed in zip(lots, (b"one", b"two"), strict=True):
+        assert draws.repeated(values, lot, seed) == ""
+        assert draws.related(lot.level, frozenset({seed}), 0.0) == ""
 
 
 def test_numbers_of_an_earlier_call_are_known_again_in_other_values():
@@ -341,7 +342,10 @@ def test_numbers_of_an_earlier_call_are_known_again_in_other_values():
 
     def ask(values, cells, seed):
         bounds = values / cells, (values + 1) / cells
-        return draws.complaint(values, Levels.of(*bounds, seed), seed, 0.0)
+        levels = Levels.of(*bounds, seed)
+        return draws.repeated(values, levels, seed) or draws.related(
+            levels.level, frozenset({seed}), 0.0
+        )
 
     assert ask(wide, 4, b"one") == ask(torch.floor(fresh * 9), 9, b"two") == ""
     assert "correlate with those of an earlier call" in ask(narrow, 9, b"three")
@@ -351,14 +355,18 @@ def halves_alike(levels):
     return torch.cat([levels[: len(levels) // 2]] * 2)
 
 
+def far_complaint(levels, tested):
+    pairs = {lag: [sampling.far_pairs(levels, tested, lag)] for lag in (512, 1024)}
+    return sampling.far_complaint(pairs, 0.0)
+
+
 @pytest.mark.parametrize("tested", [slice(0, 256), slice(1100, 1356), slice(1792, 2048)])
 def test_a_stretch_is_compared_with_draws_far_outside_of_it(tested):
     generator = torch.Generator().manual_seed(9)
     for _ in range(50):
         levels = torch.rand(2048, generator=generator, dtype=torch.float64)
-        assert sampling.far_complaint(levels, tested, [512, 1024], 0.0) == ""
-        said = sampling.far_complaint(halves_alike(levels), tested, [512, 1024], 0.0)
-        assert "pairs that are 1024 elements apart" in said
+        assert far_complaint(levels, tested) == ""
+        assert "pairs that are 1024 elements apart" in far_complaint(halves_alike(levels), tested)
 
 
 @pytest.mark.parametrize("spoil", [None, halves_alike, lambda drawn: drawn.abs()])

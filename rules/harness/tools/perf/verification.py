@@ -94,7 +94,7 @@ class Verifier:
         errors is recorded, which is all that is needed of a baseline.
         """
         if whole and verified.finding is None:
-            verified.finding = self._alone(calls, outputs)
+            verified.finding = self._assessor.judged_alone(calls, outputs)
         names = self._assessor.measures
         if not calls or not names:
             return
@@ -175,13 +175,6 @@ class Verifier:
         others = range(first + 1, min(most, len(calls)))
         config = calls[first].config
         return next((index for index in others if calls[index].config != config), others.stop)
-
-    def _alone(self, calls: Sequence[Call], outputs: Sequence[Tensors]) -> Finding | None:
-        """The finding of the task's own check, or of the check of sampled outputs, on each call."""
-        for call, made in zip(calls, outputs, strict=True):
-            if (finding := self._assessor.judged_alone(call, made)) is not None:
-                return finding
-        return None
 
 
 def _decides(excess: float, *, whole: bool) -> bool:

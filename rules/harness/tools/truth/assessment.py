@@ -223,19 +223,18 @@ class Assessor:
             return 1.0
         return tolerance.slack(baseline.get(name, 0.0), self._factor, self._cap)
 
-    def judged_alone(self, call: Call, outputs: Tensors) -> Finding | None:
-        """The finding of the task's own check, or on sampled outputs; None if nothing is wrong.
-
-        It does not depend on the other side.
-        """
+    def judged_alone(self, calls: Sequence[Call], outputs: Sequence[Tensors]) -> Finding | None:
+        """What the task's own check, or that of draws, finds by itself; None if all are right."""
         if self._oracle.structured:
-            checked = self.assess(call, outputs, {})
-            return None if checked.ok else checked
+            checked = (self.assess(*pair, {}) for pair in zip(calls, outputs, strict=True))
+            return next((finding for finding in checked if not finding.ok), None)
         for name in self.sampled:
-            if (finding := self._written(call, name, outputs[name])) is not None:
+            made = [(call, of[name]) for call, of in zip(calls, outputs, strict=True)]
+            written = (self._written(call, name, got) for call, got in made)
+            if finding := next(filter(None, written), None):
                 return finding
-            if said := self.samples.complaint(call, name, outputs[name]):
-                return self.drawn_wrong(call, name, said)
+            if wrong := self.samples.first_wrong(made, name):
+                return self.drawn_wrong(calls[wrong[0]], name, wrong[1])
         return None
 
     def drawn_wrong(self, call: Call, name: str, said: str) -> Finding:

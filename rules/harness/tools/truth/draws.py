@@ -20,20 +20,41 @@ class Draws:
     """The draws of one output over many calls.
 
     Keeps up to ``MOST`` blocks of ``BLOCK`` elements, counted from the end, of all calls, and
-    every level of the first and the latest ``KEPT`` calls of each size.
+    every level of the first and the latest ``KEPT`` groups of calls of each size.
     """
 
     def __init__(self) -> None:
         self._seeds: dict[bytes, bytes] = {}
-        self._calls: dict[int, list[tuple[bytes, Tensor]]] = {}
+        self._groups: dict[int, list[tuple[frozenset[bytes], Tensor]]] = {}
 
-    def complaint(self, values: Tensor, levels: Levels, seed: bytes, tolerance: float) -> str:
-        """Evidence that draws are not new for their seed; empty if there is none."""
-        if (first := self._repeated(values, levels, seed)) is not None:
-            return f"the draws from element {first} on repeat an earlier call with another seed"
-        if self._related(levels.level.reshape(-1), seed, tolerance):
-            return f"the draws {_ALIKE} those of an earlier call with another seed"
-        return ""
+    def repeated(self, values: Tensor, levels: Levels, seed: bytes) -> str:
+        """Evidence that values were drawn before, with another seed; empty if there is none."""
+        first = self._repeated(values, levels, seed)
+        if first is None:
+            return ""
+        return f"the draws from element {first} on repeat an earlier call with another seed"
+
+    def related(self, level: Tensor, seeds: frozenset[bytes], tolerance: float) -> str:
+        """Evidence that draws depend on those of an earlier group of calls; empty if there is none.
+
+        Args:
+            level: the levels of all calls of a group, one after the other.
+            seeds: theirs. Groups that share one are not compared.
+            tolerance: how far shares may be off beyond chance, for the dtype's arithmetic.
+        """
+        known = self._groups.setdefault(level.numel(), [])
+        budget = REFUSED / (32 * KEPT)  # a quarter, for four comparisons with each of 2 * KEPT
+        others = [other for theirs, other in known if level.numel() and seeds.isdisjoint(theirs)]
+        found = any(
+            related(level, other, tolerance, budget) or shifted(level, other, budget)
+            for other in others
+        )
+        known.append((seeds, level))
+        if len(known) > 2 * KEPT:
+            del known[KEPT]
+        return (
+            "the draws correlate with those of an earlier call with another seed" if found else ""
+        )
 
     def _repeated(self, values: Tensor, levels: Levels, seed: bytes) -> int | None:
         """The first element of a block that was drawn before with another seed; None if none."""
@@ -52,21 +73,3 @@ class Draws:
         while len(self._seeds) > MOST:
             del self._seeds[next(iter(self._seeds))]
         return found
-
-    def _related(self, level: Tensor, seed: bytes, tolerance: float) -> bool:
-        known = self._calls.setdefault(level.numel(), [])
-        budget = REFUSED / (
-            32 * KEPT
-        )  # a quarter, for four comparisons with each of 2 * KEPT calls
-        others = [other for theirs, other in known if theirs != seed and level.numel()]
-        found = any(
-            related(level, other, tolerance, budget) or shifted(level, other, budget)
-            for other in others
-        )
-        known.append((seed, level))
-        if len(known) > 2 * KEPT:
-            del known[KEPT]
-        return found
-
-
-_ALIKE = "correlate with"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
 import torch
@@ -21,8 +23,11 @@ from truth.sampling import Levels
 CONVINCING = 256
 """How many draws it takes for their distribution to show that they were drawn."""
 
-MOST_TIMED = 1 << 20
+MOST_TIMED = 1 << 16
 """How many draws of an output are tested in a call that is timed, of which there are hundreds."""
+
+TOGETHER = 16
+"""How many calls of one config are tested as one, at most."""
 
 
 class Asked(Protocol):
@@ -39,6 +44,23 @@ class Asked(Protocol):
     @property
     def expected(self) -> Tensors:
         """The reference's outputs."""
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """The draws of one call that are tested.
+
+    Attributes:
+        number: which call it is.
+        tested: which draws of the output these are.
+        level: their levels.
+        far: by the distance, pairs with draws outside of the stretch.
+    """
+
+    number: int
+    tested: slice
+    level: Tensor
+    far: Mapping[int, sampling.Pairs]
 
 
 class Samples:
@@ -69,22 +91,48 @@ class Samples:
 
     def complaint(self, asked: Asked, name: str, got: Tensor) -> str:
         """What is wrong with one output of a call; empty if nothing is. Raises TaskFault."""
-        levels = self._levels(asked, name, got)
-        if isinstance(levels, str):
-            return levels
-        if said := self._single(asked.config, name, levels, got):
-            return said
-        tolerance = self._tolerance(asked.config, name)
-        tested = self._stretch(got.numel())
-        values, part = got.reshape(-1)[tested], levels.part(tested)
-        return self._drawn[name].complaint(values, part, self._seed(asked, name), tolerance)
+        wrong = self.first_wrong([(asked, got)], name)
+        return wrong[1] if wrong else ""
+
+    def first_wrong(
+        self, calls: Sequence[tuple[Asked, Tensor]], name: str
+    ) -> tuple[int, str] | None:
+        """The number of a call with a wrong output, and what is wrong; None if nothing is.
+
+        Impossible values and repetitions are found in each call. The draws of calls of one config
+        with different seeds are tested together, and with those of earlier calls. Raises TaskFault.
+        """
+        groups: dict[str, list[dict[bytes, _Stretch]]] = {}
+        for number, (asked, got) in enumerate(calls):
+            levels = self._levels(asked, name, got)
+            if isinstance(levels, str):
+                return number, levels
+            stretch, seed = self._cut(number, levels, got), self._seed(asked, name)
+            said = self._impossible(asked.config, name, levels, got) or self._drawn[name].repeated(
+                got.reshape(-1)[stretch.tested], levels.part(stretch.tested), seed
+            )
+            if said:
+                return number, said
+            known = groups.setdefault(asked.config.name, [])
+            group = next((g for g in known if seed not in g and len(g) < TOGETHER), None)
+            if group is None:
+                known.append(group := {})
+            group[seed] = stretch
+        for group in chain.from_iterable(groups.values()):
+            last = max(stretch.number for stretch in group.values())
+            asked, got = calls[last]
+            if said := self._dependent(asked.config, name, got.shape, group):
+                return last, said
+        return None
 
     def convincing(self, asked: Asked, name: str, got: Tensor) -> bool:
         """Whether the draws are right, and too many to be right by chance. Raises TaskFault."""
         levels = self._levels(asked, name, got)
         if got.numel() < CONVINCING or isinstance(levels, str):
             return False
-        return not self._single(asked.config, name, levels, got)
+        if self._impossible(asked.config, name, levels, got):
+            return False
+        return not self._uneven(asked.config, name, got.shape, [self._cut(0, levels, got)])
 
     def together(self, calls: Sequence[tuple[Asked, Tensor]], name: str) -> str:
         """What is wrong with one output over calls that differ only in their seeds.
@@ -106,7 +154,7 @@ class Samples:
         said = said or sampling.scattered(found, tolerance)
         return f"{said}, in {len(calls)} calls with different seeds" if said else ""
 
-    def _single(self, config: Config, name: str, levels: Levels, got: Tensor) -> str:
+    def _impossible(self, config: Config, name: str, levels: Levels, got: Tensor) -> str:
         values = 2.0 ** (8 * got.itemsize)
         impossible = torch.nonzero(levels.impossible(self._tolerance(config, name), values))
         if len(impossible):
@@ -115,14 +163,38 @@ class Samples:
                 f"{len(impossible)} of {got.numel()} elements have impossible values; first at "
                 f"[{', '.join(map(str, first))}]: {got[first].item():.6g}"
             )
-        tolerance, level = self._tolerance(config, name), levels.level.reshape(-1)
-        tested = self._stretch(level.numel())
+        return ""
+
+    def _cut(self, number: int, levels: Levels, got: Tensor) -> _Stretch:
+        level, tested = levels.level.reshape(-1), self._stretch(got.numel())
         part = level[tested]
-        distances = sampling.lags(got.shape)
-        near = [distance for distance in distances if sampling.has_pairs(part.numel(), distance)]
-        said = sampling.complaint(part, near, tolerance)
-        far = [distance for distance in distances if distance not in near]
-        return said or sampling.far_complaint(level, tested, far, tolerance)
+        lags = [lag for lag in sampling.lags(got.shape) if not sampling.has_pairs(len(part), lag)]
+        far = {lag: sampling.far_pairs(level, tested, lag) for lag in lags}
+        if len(part) < len(level):  # what is kept of many calls must not hold all their levels
+            part = part.clone()
+            far = {lag: (one.clone(), other.clone()) for lag, (one, other) in far.items()}
+        return _Stretch(number, tested, part, far)
+
+    def _dependent(
+        self, config: Config, name: str, shape: Sequence[int], part: Mapping[bytes, _Stretch]
+    ) -> str:
+        """What is wrong with the draws of calls, by seed; empty if nothing is."""
+        if said := self._uneven(config, name, shape, [*part.values()]):
+            return said
+        level = _joined([stretch.level for stretch in part.values()])
+        return self._drawn[name].related(level, frozenset(part), self._tolerance(config, name))
+
+    def _uneven(
+        self, config: Config, name: str, shape: Sequence[int], part: Sequence[_Stretch]
+    ) -> str:
+        tolerance, size = self._tolerance(config, name), part[0].level.numel()
+        level = _joined([stretch.level for stretch in part])
+        calls = [size << power for power in range(len(part).bit_length())]
+        near = [lag for lag in sampling.lags(shape) if lag not in part[0].far]
+        near += [lag for lag in calls if lag not in near and sampling.has_pairs(len(level), lag)]
+        far = {lag: [stretch.far[lag] for stretch in part] for lag in part[0].far}
+        said = sampling.complaint(level, near, tolerance) or sampling.far_complaint(far, tolerance)
+        return f"{said}, in {len(part)} calls, {size} of each" if said and len(part) > 1 else said
 
     def _stretch(self, count: int) -> slice:
         """Which of an output's draws are tested: whole blocks, counted from its end."""
@@ -141,9 +213,10 @@ class Samples:
         A floating-point value stands for all values that round to it, in the dtype or in the
         generator: generators' steps are as large near zero as elsewhere.
         """
+        tested = self._stretch(got.numel())
         if got.is_floating_point():
             dtype, values = self._dtype(asked.config, name), got.double()
-            typical = asked.expected[name].double().abs().nanmedian()
+            typical = asked.expected[name].reshape(-1)[tested].double().abs().nanmedian()
             step = comparison.step_sizes(values, dtype)
             step = step.maximum(typical * torch.finfo(torch_dtype(dtype)).eps)
             points = [values - step, values, values + step]
@@ -156,8 +229,8 @@ class Samples:
             self._cdf(asked, name, own.double() if own.is_floating_point() else own.long())
             return f"the draws cannot be checked: {fault}"
         missing = levels[1].isnan()
-        tested = _bytes(got.reshape(-1)[self._stretch(got.numel())])
-        return Levels.of(levels[0], levels[-1], tested + self._seed(asked, name), missing)
+        lot = _bytes(got.reshape(-1)[tested]) + self._seed(asked, name)
+        return Levels.of(levels[0], levels[-1], lot, missing)
 
     def _cdf(self, asked: Asked, name: str, values: Tensor) -> Tensor:
         return self._oracle.cdf(asked.config, asked.inputs, {name: values})[name]
@@ -171,6 +244,11 @@ class Samples:
     def _dtype(self, config: Config, name: str) -> str:
         argument = next(a for a in self._signature.outputs if a.name == name)
         return shapes.dtype_name(argument, config)
+
+
+def _joined(parts: Sequence[Tensor]) -> Tensor:
+    """All of them in a row, without a copy of a single one."""
+    return torch.cat(list(parts)) if len(parts) > 1 else parts[0]
 
 
 def _bytes(tensor: Tensor) -> bytes:

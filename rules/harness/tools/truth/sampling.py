@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -157,23 +157,36 @@ def scattered(calls: Sequence[Tensor], tolerance: float) -> str:
     return f"the draws of a call depend on each other: its sums vary {ratio:.3g} times too much"
 
 
-def far_complaint(levels: Tensor, tested: slice, distances: Sequence[int], tolerance: float) -> str:
-    """Evidence that a stretch of draws depends on draws far outside of it; empty if none does.
+Pairs = tuple[Tensor, Tensor]
+"""Levels of draws, and as many others."""
+
+
+def far_pairs(levels: Tensor, tested: slice, distance: int) -> Pairs:
+    """The draws of a stretch, or of one about there, with those ``distance`` elements away.
 
     Args:
         levels: the levels of all draws, in order.
         tested: the stretch.
-        distances: distances, in elements, at which draws must be independent.
     """
-    for distance in distances:
-        first = tested.start if tested.stop + distance <= len(levels) else tested.start - distance
-        first = max(0, min(first, len(levels) - distance))
-        count = min(tested.stop - tested.start, len(levels) - distance - first, distance)
-        one = levels[first : first + count]
-        other = levels[first + distance : first + distance + count]
-        if related(one, other, tolerance, REFUSED / (16 * len(distances))):
+    first = tested.start if tested.stop + distance <= len(levels) else tested.start - distance
+    first = max(0, min(first, len(levels) - distance))
+    count = min(tested.stop - tested.start, len(levels) - distance - first, distance)
+    return levels[first : first + count], levels[first + distance : first + distance + count]
+
+
+def far_complaint(pairs: Mapping[int, Sequence[Pairs]], tolerance: float) -> str:
+    """Evidence that draws depend on draws far away; empty if there is none.
+
+    Args:
+        pairs: by the distance in elements, ``far_pairs`` of each call.
+        tolerance: how far shares may be off beyond chance, for the dtype's arithmetic.
+    """
+    for distance, found in pairs.items():
+        one, other = (torch.cat(side) for side in zip(*found, strict=True))
+        if related(one, other, tolerance, REFUSED / (16 * len(pairs))):
             return (
-                f"the draws depend on each other: {count} pairs that are {distance} elements apart"
+                f"the draws depend on each other: {one.numel()} pairs that are {distance} elements "
+                "apart"
             )
     return ""
 

@@ -23,14 +23,14 @@ def cross_entropy_backward_kernel(
     total = tl.zeros((BLOCK,), dtype=tl.float32)
     for start in range(0, vocab, BLOCK):
         col = start + tl.arange(0, BLOCK)
-        inner, score = capped(logits, row * vocab + col, cap, col < vocab)
+        _, score = capped(logits, row * vocab + col, cap, col < vocab)
         higher = tl.maximum(most, score)
         base = tl.where(higher == float("-inf"), 0.0, higher)
         total = total * tl.exp(most - base) + tl.exp(score - base)
         most = higher
     top = tl.max(most, axis=0)
     total = tl.sum(total * tl.exp(most - top), axis=0)
-    inner, own = capped(logits, row * vocab + chosen, cap, kept)
+    _, own = capped(logits, row * vocab + chosen, cap, kept)
     tl.store(loss + row, tl.where(kept, tl.log(total) + (top - own), 0.0))
     weight = tl.where(kept, tl.load(dloss + row), 0.0)
     for start in range(0, vocab, BLOCK):

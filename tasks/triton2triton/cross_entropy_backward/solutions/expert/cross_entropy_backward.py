@@ -1,7 +1,7 @@
 """Cross-entropy and its gradient: rows that fit into registers are read once.
 
-Others are read twice by so many threads that no second program fits beside them: what is between
-the two reads of a row then fits the cache, from its end on, where the second begins. No sum
+Others are read twice by so many threads that few programs run at once: what is between the two
+reads of a row then fits the cache, from its end on, where the second begins. No sum
 overflows, as the cap is 50 at most, so none needs the largest logit.
 """
 
@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 WHOLE_ROW = 32768  # 32 elements for each of 1024 threads
-WIDEST_TILE = 8192
+WIDEST_TILE = 4096
 ELEMENTS_A_WARP = 256
 
 
@@ -56,7 +56,7 @@ def twice_kernel(
     total = tl.zeros((BLOCK,), dtype=tl.float32)
     for start in range(0, vocab, BLOCK):
         col = start + tl.arange(0, BLOCK)
-        inner, power = capped(logits, row * vocab + col, cap, col < vocab)
+        _, power = capped(logits, row * vocab + col, cap, col < vocab)
         total += power
     total = tl.sum(total, axis=0)
     write_loss(logits, row * vocab + chosen, loss + row, cap, total, kept)
@@ -75,7 +75,7 @@ def cross_entropy_backward(logits, target, dloss, loss, dlogits, *, cap, ignore_
     block = triton.next_power_of_2(vocab)
     kernel, warps = whole_kernel, min(max(block // ELEMENTS_A_WARP, 1), 32)
     if block > WHOLE_ROW:
-        kernel, block, warps = twice_kernel, WIDEST_TILE, 32
+        kernel, block, warps = twice_kernel, WIDEST_TILE, 16
     kernel[(rows,)](
         logits, target, dloss, loss, dlogits, cap, vocab, ignore_index, BLOCK=block, num_warps=warps
     )

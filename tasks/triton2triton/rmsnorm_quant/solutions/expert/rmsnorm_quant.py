@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 
 ELEMENTS_A_PROGRAM = 2048
-ELEMENTS_A_WARP = 512
+ELEMENTS_A_WARP = 1024
 
 
 @triton.jit

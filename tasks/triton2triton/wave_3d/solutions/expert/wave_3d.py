@@ -1,77 +1,194 @@
 """A step of the wave equation by programs that walk through the layers, nine of them in registers.
 
-So only neighbours within a layer are loaded more than once: 17 loads a point, which the caches
-serve. A thread has one point of a layer: more need so many addresses that few threads fit, and
-those would wait for memory. Each step asks for what the next one needs from there.
+Instructions bound it rather than memory, so a thread has several points, which share addresses,
+masks and neighbours: where rows are whole vectors of 16 bytes, four points side by side, whose
+neighbours in x come from the vectors before and behind; elsewhere two points below one another,
+whose neighbours in y are partly the same. Only programs at an edge have masks. Each step asks
+for what one of the next needs from there.
 """
 
 import triton
 import triton.language as tl
 
-TILE_Y = 8
-TILE_X = 32
+TAPS = tl.constexpr((-205 / 24, 8 / 5, -1 / 5, 8 / 315, -1 / 560))
 LONGEST_WALK = 64
 SHORTEST_WALK = 16
-PROGRAMS_WANTED = 1056  # 8 on each of 132 multiprocessors
+PROGRAMS_WANTED = 2112  # 16 on each of 132 multiprocessors
+
+
+@triton.jit
+def look(place, inside, EDGE: tl.constexpr):
+    """What is at places, of which some may be outside only in programs at an edge."""
+    return tl.load(place, mask=inside if EDGE else None, other=0.0 if EDGE else None)
+
+
+@triton.jit
+def quarters(vectors, Y: tl.constexpr, X: tl.constexpr):
+    """The first, second, third and fourth elements of the vectors."""
+    even, odd = tl.split(tl.reshape(vectors, (Y, X // 4, 2, 2)))
+    first, third = tl.split(even)
+    second, fourth = tl.split(odd)
+    return first, second, third, fourth
+
+
+@triton.jit
+def beside_vectors(
+    place, own, inside, x, width, EDGE: tl.constexpr, Y: tl.constexpr, X: tl.constexpr
+):  # fmt: skip
+    """What neighbours in x give to vectors of points."""
+    a, b, c, d = quarters(look(place - 4, inside & (x >= 4), EDGE), Y, X)
+    e, f, g, h = quarters(own, Y, X)
+    i, j, k, m = quarters(look(place + 4, inside & (x + 4 < width), EDGE), Y, X)
+    first = TAPS[1] * (d + f) + TAPS[2] * (c + g) + TAPS[3] * (b + h) + TAPS[4] * (a + i)
+    second = TAPS[1] * (e + g) + TAPS[2] * (d + h) + TAPS[3] * (c + i) + TAPS[4] * (b + j)
+    third = TAPS[1] * (f + h) + TAPS[2] * (e + i) + TAPS[3] * (d + j) + TAPS[4] * (c + k)
+    fourth = TAPS[1] * (g + i) + TAPS[2] * (f + j) + TAPS[3] * (e + k) + TAPS[4] * (d + m)
+    return tl.reshape(tl.join(tl.join(first, third), tl.join(second, fourth)), (Y, X))
+
+
+@triton.jit
+def beside_points(place, inside, x, width, EDGE: tl.constexpr):
+    """What neighbours in x give to points."""
+    total = 0.0
+    for away in tl.static_range(1, 5):
+        left = look(place - away, inside & (x >= away), EDGE)
+        total += TAPS[away] * (left + look(place + away, inside & (x + away < width), EDGE))
+    return total
+
+
+@triton.jit
+def above_and_below(
+    laplacians, points, now, at, x, y, width, height, EDGE: tl.constexpr, ROWS: tl.constexpr
+):  # fmt: skip
+    """The sums with what neighbours in y give, some of which are points themselves."""
+    for row in tl.static_range(-4, ROWS + 4):
+        if row < 0 or row >= ROWS:
+            known = (x < width) & (y + row >= 0) & (y + row < height)
+            value = look(now + row * width + at, known, EDGE)
+        else:
+            value = points[row]
+        totals = ()
+        for to in tl.static_range(ROWS):
+            if row == to or row - to > 4 or to - row > 4:
+                totals += (laplacians[to],)
+            else:
+                totals += (laplacians[to] + TAPS[row - to if row > to else to - row] * value,)
+        laplacians = totals
+    return laplacians
+
+
+@triton.jit
+def first_layers(
+    now, at, inside, begin, depth, layer, width, AHEAD: tl.constexpr, ROWS: tl.constexpr
+):  # fmt: skip
+    """The rows of the layers 4 before the first to 4 behind it, and of those asked for early."""
+    held = ()
+    for z in tl.static_range(-4, 4 + AHEAD):
+        exists = (begin + z >= 0) & (begin + z < depth)
+        for row in tl.static_range(ROWS):
+            line = now + z * layer + row * width
+            held += (tl.load(line + at, mask=inside[row] & exists, other=0.0),)
+    return held
+
+
+@triton.jit
+def walk_on(
+    now, before, speed, after, depth, height, width, x, y, begin, end, EDGE: tl.constexpr,
+    AHEAD: tl.constexpr, UNIT: tl.constexpr, ROWS: tl.constexpr, Y: tl.constexpr, X: tl.constexpr,
+):  # fmt: skip
+    layer = height * width  # at most 2^22
+    at = y * width + x
+    first = begin.to(tl.int64) * layer
+    now += first
+    before += first
+    speed += first
+    after += first
+    inside = ()
+    for row in tl.static_range(ROWS):
+        inside += ((x < width) & (y + row < height) if EDGE else x >= 0,)
+    held = first_layers(now, at, inside, begin, depth, layer, width, AHEAD, ROWS)
+    pasts, rates = (), ()
+    for z in tl.static_range(AHEAD):
+        for row in tl.static_range(ROWS):
+            wanted = inside[row] & (begin + z < end)
+            line = z * layer + row * width
+            pasts += (tl.load(before + line + at, mask=wanted, other=0.0),)
+            rates += (tl.load(speed + line + at, mask=wanted, other=0.0),)
+    for z in range(begin, end):
+        for row in tl.static_range(ROWS):
+            wanted = inside[row] & (z + AHEAD < end)
+            line = AHEAD * layer + row * width
+            far = tl.load(
+                now + 4 * layer + line + at, mask=wanted & (z + 4 + AHEAD < depth), other=0.0
+            )
+            held += (far,)
+            pasts += (tl.load(before + line + at, mask=wanted, other=0.0),)
+            rates += (tl.load(speed + line + at, mask=wanted, other=0.0),)
+        laplacians = ()
+        for row in tl.static_range(ROWS):
+            own = held[4 * ROWS + row]
+            place = now + row * width + at
+            if UNIT == 4:
+                total = beside_vectors(place, own, inside[row], x, width, EDGE, Y, X)
+            else:
+                total = beside_points(place, inside[row], x, width, EDGE)
+            total += TAPS[0] * own
+            for away in tl.static_range(1, 5):
+                total += TAPS[away] * (
+                    held[(4 - away) * ROWS + row] + held[(4 + away) * ROWS + row]
+                )
+            laplacians += (total,)
+        points = held[4 * ROWS : 5 * ROWS]
+        laplacians = above_and_below(
+            laplacians, points, now, at, x, y, width, height, EDGE, ROWS
+        )  # fmt: skip
+        for row in tl.static_range(ROWS):
+            result = 2.0 * points[row] - pasts[row] + rates[row] * laplacians[row]
+            tl.store(after + row * width + at, result, mask=inside[row] if EDGE else None)
+        held, pasts, rates = held[ROWS:], pasts[ROWS:], rates[ROWS:]
+        now += layer
+        before += layer
+        speed += layer
+        after += layer
 
 
 @triton.jit
 def wave_kernel(
-    now, before, speed, after, depth, height, width, walk,
-    centre: tl.constexpr, near: tl.constexpr, second: tl.constexpr, third: tl.constexpr,
-    far: tl.constexpr, BLOCK_Y: tl.constexpr, BLOCK_X: tl.constexpr,
+    now, before, speed, after, depth, height, units, walk,
+    AHEAD: tl.constexpr, UNIT: tl.constexpr, ROWS: tl.constexpr, Y: tl.constexpr, X: tl.constexpr,
 ):  # fmt: skip
-    x = tl.program_id(0) * BLOCK_X + tl.arange(0, BLOCK_X)[None, :]
-    y = tl.program_id(1) * BLOCK_Y + tl.arange(0, BLOCK_Y)[:, None]
+    width = units * UNIT
+    left, top = tl.program_id(0) * X, tl.program_id(1) * (Y * ROWS)
+    x = left + tl.arange(0, X)[None, :]
+    y = top + tl.arange(0, Y)[:, None] * ROWS
     begin = tl.program_id(2) * walk
     end = tl.minimum(begin + walk, depth)
-    inside = (y < height) & (x < width)
-    layer = height * width  # at most 2^22: places within a layer fit 32 bits
-    at = y * width + x
-    here = begin.to(tl.int64) * layer
-    # The layers 4 before to 4 behind.
-    a = tl.load(now + here - 4 * layer + at, mask=inside & (begin >= 4), other=0.0)
-    b = tl.load(now + here - 3 * layer + at, mask=inside & (begin >= 3), other=0.0)
-    c = tl.load(now + here - 2 * layer + at, mask=inside & (begin >= 2), other=0.0)
-    d = tl.load(now + here - layer + at, mask=inside & (begin >= 1), other=0.0)
-    own = tl.load(now + here + at, mask=inside, other=0.0)
-    e = tl.load(now + here + layer + at, mask=inside & (begin + 1 < depth), other=0.0)
-    f = tl.load(now + here + 2 * layer + at, mask=inside & (begin + 2 < depth), other=0.0)
-    g = tl.load(now + here + 3 * layer + at, mask=inside & (begin + 3 < depth), other=0.0)
-    h = tl.load(now + here + 4 * layer + at, mask=inside & (begin + 4 < depth), other=0.0)
-    past = tl.load(before + here + at, mask=inside, other=0.0)
-    rate = tl.load(speed + here + at, mask=inside, other=0.0)
-    for z in range(begin, end):
-        line = now + here + at
-        following = inside & (z + 1 < end)
-        next_h = tl.load(line + 5 * layer, mask=following & (z + 5 < depth), other=0.0)
-        next_past = tl.load(before + here + layer + at, mask=following, other=0.0)
-        next_rate = tl.load(speed + here + layer + at, mask=following, other=0.0)
-        laplacian = own * centre + near * (d + e) + second * (c + f) + third * (b + g)
-        laplacian += far * (a + h)
-        for away in tl.static_range(1, 5):
-            total = tl.load(line - away, mask=inside & (x >= away), other=0.0)
-            total += tl.load(line + away, mask=inside & (x + away < width), other=0.0)
-            total += tl.load(line - away * width, mask=inside & (y >= away), other=0.0)
-            total += tl.load(line + away * width, mask=inside & (y + away < height), other=0.0)
-            tap = near if away == 1 else second if away == 2 else third if away == 3 else far
-            laplacian += tap * total
-        tl.store(after + here + at, 2.0 * own - past + rate * laplacian, mask=inside)
-        a, b, c, d, own, e, f, g, h = b, c, d, own, e, f, g, h, next_h
-        past, rate = next_past, next_rate
-        here += layer
+    if (left >= 4) & (left + X + 4 <= width) & (top >= 4) & (top + Y * ROWS + 4 <= height):
+        walk_on(
+            now, before, speed, after, depth, height, width, x, y, begin, end,
+            EDGE=False, AHEAD=AHEAD, UNIT=UNIT, ROWS=ROWS, Y=Y, X=X,
+        )  # fmt: skip
+    else:
+        walk_on(
+            now, before, speed, after, depth, height, width, x, y, begin, end,
+            EDGE=True, AHEAD=AHEAD, UNIT=UNIT, ROWS=ROWS, Y=Y, X=X,
+        )  # fmt: skip
 
 
 def wave_3d(now, before, speed, after, *, depth, height, width):
     """Write after [depth, height, width]."""
-    across, down = triton.cdiv(width, TILE_X), triton.cdiv(height, TILE_Y)
+    aligned = all(tensor.data_ptr() % 16 == 0 for tensor in (now, before, speed, after))
+    if width % 4 == 0 and aligned:
+        unit, ahead, rows, tile_y, tile_x = 4, 2, 1, 16, 64
+    else:
+        unit, ahead, rows, tile_y, tile_x = 1, 1, 2, 8, 32
+    across, down = triton.cdiv(width, tile_x), triton.cdiv(height, tile_y * rows)
     # Each walk loads 8 layers of its neighbours, so walks are long where tiles are many.
     walk = depth * across * down // PROGRAMS_WANTED
     walk = max(SHORTEST_WALK, min(walk, LONGEST_WALK))
     # Walks of one length, or nearly.
     walk = triton.cdiv(depth, triton.cdiv(depth, walk))
     wave_kernel[(across, down, triton.cdiv(depth, walk))](
-        now, before, speed, after, depth, height, width, walk,
-        -205 / 24, 8 / 5, -1 / 5, 8 / 315, -1 / 560,
-        BLOCK_Y=TILE_Y, BLOCK_X=TILE_X, num_warps=8,
+        now, before, speed, after, depth, height, width // unit, walk,
+        AHEAD=ahead, UNIT=unit, ROWS=rows, Y=tile_y, X=tile_x, num_warps=8,
     )  # fmt: skip

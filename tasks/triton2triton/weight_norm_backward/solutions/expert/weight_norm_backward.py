@@ -7,9 +7,9 @@ backwards, from what is still in the cache.
 import triton
 import triton.language as tl
 
-ELEMENTS_A_PROGRAM = 2048
+ELEMENTS_A_PROGRAM = 1024
 LONGEST = 8192
-BYTES_A_WARP = 1024  # of each input: two vectors of 16 bytes a thread
+BYTES_A_WARP = 4096  # of each input: up to eight vectors of 16 bytes a thread
 STEP = 8192
 
 
@@ -17,20 +17,24 @@ STEP = 8192
 def rows_kernel(
     v, g, dw, w, dv, dg, rows, cols, ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    first = tl.program_id(0).to(tl.int64) * ROWS
+    row = first + tl.arange(0, ROWS)
     col = tl.arange(0, BLOCK)
     inside = (row < rows)[:, None] & (col < cols)[None, :]
-    at = row.to(tl.int64)[:, None] * cols + col[None, :]
-    value = tl.load(v + at, mask=inside, other=0.0, eviction_policy="evict_first").to(tl.float32)
-    upper = tl.load(dw + at, mask=inside, other=0.0, eviction_policy="evict_first").to(tl.float32)
+    place = first * cols
+    at = tl.arange(0, ROWS)[:, None] * cols + col[None, :]
+    value = tl.load(v + place + at, mask=inside, other=0.0).to(tl.float32)
+    upper = tl.load(dw + place + at, mask=inside, other=0.0).to(tl.float32)
     gain = tl.load(g + row, mask=row < rows, other=0.0)
     inverse = 1.0 / tl.sqrt(tl.sum(value * value, axis=1) + 1e-12)
     along = tl.sum(value * upper, axis=1) * inverse
     tl.store(dg + row, along, mask=row < rows)
     gain = (gain * inverse)[:, None]
     slope = (along * inverse)[:, None]
-    tl.store(w + at, gain * value, mask=inside)
-    tl.store(dv + at, gain * (upper - slope * value), mask=inside)
+    tl.store(w + place + at, gain * value, mask=inside, eviction_policy="evict_first")
+    tl.store(
+        dv + place + at, gain * (upper - slope * value), mask=inside, eviction_policy="evict_first"
+    )
 
 
 @triton.jit

@@ -53,12 +53,27 @@ def conclude(prepared: Prepared, execution: Execution, cas: Cas) -> Settled:
             return Settled(action.label, Outcome.FAILED, prepared.key, result, message=message)
         raise _crashed(action, problem, result, cas)
     if problem:
-        message = "\n".join(filter(None, (problem, marked(tail(result.stderr, cas)))))
+        message = _refusal(result, cas) if lacking else ""
+        message = message or "\n".join(filter(None, (problem, marked(tail(result.stderr, cas)))))
         return Settled(
             action.label, Outcome.FAILED, prepared.key, result, message=message, lacking=lacking
         )
     facts = read_facts(action, result, cas)
     return Settled(action.label, Outcome.DONE, prepared.key, result, facts=facts)
+
+
+def _refusal(result: ActionResult, cas: Cas) -> str:
+    """What a tool that judges says of its input in an action that is no gate; empty if nothing."""
+    file = result.file(VERDICT_FILE)
+    try:
+        verdict = GateVerdict.from_json(cas.get(file.digest)) if file else None
+    except (ValueError, StoreError):
+        return ""
+    if verdict is None or verdict.verdict is Verdict.PASS:
+        return ""
+    head = ": ".join(filter(None, (verdict.reason, verdict.summary)))
+    detail = verdict.detail.removeprefix(verdict.summary).strip("\n")
+    return "\n".join(filter(None, (head, marked(detail))))
 
 
 def recall(prepared: Prepared, result: ActionResult, cas: Cas) -> Settled | None:

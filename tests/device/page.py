@@ -31,6 +31,7 @@ def page(folder: Path) -> str:
     sections = {
         "suite": _suite,
         "experts": _more_experts,
+        "given": _given,
         "durations": clock,
         "leases": between_machines,
         "side_by_side": _side_by_side,
@@ -91,6 +92,25 @@ def _more_experts(stages: Stages) -> str:
         "those of one of them, which the first table names. Columns as above."
     )
     return f"## More experts\n\n{said}\n\n{_figures(tasks, stages.get('roofline', {}))}"
+
+
+def _given(stages: Stages) -> str:
+    first, again = (stages["given"][name] for name in ("tasks", "again"))
+    said = (
+        "Of tasks without an expert here, by a clock that serves for nothing else, on the config "
+        "that takes longest at the roof; `tasks/README.md` has the shares of the roof."
+    )
+    rows = [
+        [
+            short(label),
+            row["config"],
+            *(f"{one['given_ns'] / 1e3:.1f}" for one in (row, again[label])),
+        ]
+        for label, row in first.items()
+        if not row["host"]
+    ]
+    head = ("task", "config", "given µs", "on another machine")
+    return f"## Given kernels\n\n{said}\n\n{table(head, rows)}"
 
 
 def _processes(suite: Any) -> str:

@@ -2,7 +2,7 @@
 
 ``tuner-2.json`` goes on where ``tuner.json`` ended, with other tasks as a rule. Of a candidate, the
 last run of ``cheats`` counts that got as far as to judge it. Of models, all runs are kept; of
-``modelled`` and ``ordered``, the times of a second run.
+``modelled``, ``ordered`` and ``given``, the times of a second run.
 """
 
 from __future__ import annotations
@@ -71,10 +71,15 @@ def _timed_again(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[s
     return {**earlier, "again": later["timed"]}
 
 
+def _given_again(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    return {**earlier, "again": later["tasks"]}
+
+
 _GO_ON = {
     "tuner": _more_tasks,
     "cheats": _judged_again,
     "model": _measured_again,
     "modelled": _timed_again,
     "ordered": _timed_again,
+    "given": _given_again,
 }

@@ -59,8 +59,10 @@ def headroom(task: Declared) -> Headroom | None:
         return None
     if cases := _cases().get(task.label):
         return max((_judged(case, task) for case in cases), key=lambda one: one.roof_ns)
-    alone = _given().get(task.label, {})
-    return _headroom(alone, task, alone["given_ns"]) if "given_ns" in alone else None
+    alone = _given().get(task.label)
+    if not alone or "given_ns" not in alone or alone["host"]:
+        return None
+    return _headroom(alone, task, alone["given_ns"])
 
 
 def _judged(case: Mapping[str, Any], task: Declared) -> Headroom:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests.tasks.declared import BOUNDS, STARTER, Declared, all_tasks, starters
+from tests.tasks.headroom import headroom
 from tests.tasks.mistakes import MISTAKES, SHORTCUTS, mistakes_in
 from tests.tasks.table import PAGE, rendered, replaced
 
@@ -142,3 +143,10 @@ def test_the_table_in_the_readme_is_that_of_the_tasks() -> None:
 
     assert page == replaced(page, rendered(TASKS))
     assert page != replaced(page, rendered(TASKS[1:]))
+
+
+@EVERY
+def test_given_kernels_leave_room(task: Declared) -> None:
+    """Within 15 % of an H200's roof nothing is left to win. PyTorch has no kernel to improve."""
+    known = headroom(task)
+    assert known is None or task.family == "torch2hip" or known.given <= 0.85

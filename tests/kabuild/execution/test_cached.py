@@ -284,6 +284,16 @@ def test_a_command_must_make_its_outputs(world: World) -> None:
     assert settled.lacking == "header.pch"
 
 
+def test_a_command_that_refuses_its_input_says_why(world: World) -> None:
+    action = command("a", outputs=("k.so", "verdict.json"))
+
+    settled = finished(world, action, {"verdict.json": FAIL})
+
+    assert settled.outcome is Outcome.FAILED
+    assert settled.message.startswith("COMPILE_ERROR")
+    assert settled.lacking == "k.so"
+
+
 def test_a_stopped_command_failed(world: World) -> None:
     settled = finished(world, command("a"), {"result": b""}, fault="timed out after 5 s")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -89,7 +89,8 @@ def replay_file(
     require_sandbox("a bundle's code", waivable=False)
     manifest = unpack(path, store, limit=limit)
     tasks = _of_tasks(manifest, patterns)
-    whole = _chosen(tasks, gates and _meant(manifest, gates, known))
+    meant = gates and _meant(manifest, gates, known)
+    whole = _chosen(tasks, meant, of="chosen tasks" if patterns else "bundle")
     chosen = _sample(manifest, whole, sample)
     platforms = PlatformIndex.around(cwd)
     here, devices = _here(manifest, platforms)
@@ -176,24 +177,31 @@ def _meant(manifest: Manifest, words: Sequence[str], known: Gates) -> tuple[str,
 def _of_tasks(manifest: Manifest, patterns: Sequence[Pattern]) -> list[Record]:
     """The records of some tasks. What these were made from is in the bundle."""
     found = [record for record in manifest.records if selected(record.task, patterns)]
-    if not found and patterns:
-        raise UsageError(
-            Reason.UNKNOWN_TARGET,
-            f"the bundle has no task {' '.join(map(str, patterns))}",
-            hint=suggest_path(str(patterns[0]), (record.task for record in manifest.records))
-            or "'kabuild report BUNDLE' lists its tasks",
-        )
+    tasks = {record.task for record in manifest.records}
+    for pattern in patterns:
+        if not pattern.negative and not any(selected(task, [pattern]) for task in tasks):
+            raise _no_task(pattern, tasks)
+    if patterns and not found:
+        raise _no_task(patterns[-1], tasks)
     return found
 
 
-def _chosen(records: Sequence[Record], gates: Sequence[str]) -> list[Record]:
+def _no_task(pattern: Pattern, tasks: Iterable[str]) -> UsageError:
+    return UsageError(
+        Reason.UNKNOWN_TARGET,
+        f"no task of the bundle matches {pattern}",
+        hint=suggest_path(str(pattern), tasks) or "'kabuild report BUNDLE' lists its tasks",
+    )
+
+
+def _chosen(records: Sequence[Record], gates: Sequence[str], *, of: str) -> list[Record]:
     chosen = [
         record for record in records if record.replayable and (not gates or record.gate in gates)
     ]
     if not chosen:
         raise BundleError(
             Reason.NOT_PUBLISHABLE,
-            "no action of the bundle can be rerun"
+            f"no action of the {of} can be rerun"
             + (f" for gates {', '.join(gates)}" if gates else ""),
         )
     return chosen

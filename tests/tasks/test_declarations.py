@@ -150,3 +150,13 @@ def test_given_kernels_leave_room(task: Declared) -> None:
     """Within 15 % of an H200's roof nothing is left to win. PyTorch has no kernel to improve."""
     known = headroom(task)
     assert known is None or task.family == "torch2hip" or known.given <= 0.85
+
+
+@EVERY
+def test_headroom_is_that_of_a_config_of_today(task: Declared) -> None:
+    known = headroom(task)
+    words = set(known.config.split()) if known else set()
+    sizes = [
+        {f"{dim}={config[dim]}" for dim in task.table["dims"]} for config in task.table["configs"]
+    ]
+    assert not words or any(size <= words for size in sizes)

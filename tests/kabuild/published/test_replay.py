@@ -145,8 +145,26 @@ def test_patterns_choose_tasks(published: Published, tmp_path: Path) -> None:
     assert len(rest.json["actions"]) == 5
     none = elsewhere.run("replay", str(published.bundle), "//tasks/family0/t3")
     assert none.code == 2
-    assert "the bundle has no task //tasks/family0/t3" in none.err
+    assert "no task of the bundle matches //tasks/family0/t3" in none.err
     assert "did you mean '//tasks/family0/t" in none.err
+
+
+@pytest.mark.parametrize(
+    "patterns",
+    [("//tasks/family0/t0", "//tasks/typo/..."), ("//tasks/typo/...", "-//tasks/family0/t0")],
+)
+def test_each_pattern_must_match_a_task(
+    published: Published, tmp_path: Path, patterns: tuple[str, ...]
+) -> None:
+    ran = published.elsewhere(tmp_path).run("replay", str(published.bundle), "--", *patterns)
+    assert ran.code == 2
+    assert "no task of the bundle matches //tasks/typo/..." in ran.err
+
+
+def test_what_is_subtracted_from_nothing_is_nothing(published: Published, tmp_path: Path) -> None:
+    ran = published.elsewhere(tmp_path).run("replay", str(published.bundle), "--", "-//tasks/...")
+    assert ran.code == 2
+    assert "no task of the bundle matches -//tasks/..." in ran.err
 
 
 def test_load_is_named_where_only_measurements_differ() -> None:

@@ -330,7 +330,7 @@ def test_draws_that_could_only_come_out_so_are_not_held_against_anybody():
 
     for lot, seed in zip(lots, (b"one", b"two"), strict=True):
         assert draws.repeated(values, lot, seed) == ""
-        assert draws.related(lot.level, frozenset({seed}), 0.0) == ""
+        assert draws.related([lot.level], frozenset({seed}), 0.0) == ""
 
 
 def test_numbers_of_an_earlier_call_are_known_again_in_other_values():
@@ -344,7 +344,7 @@ def test_numbers_of_an_earlier_call_are_known_again_in_other_values():
         bounds = values / cells, (values + 1) / cells
         levels = Levels.of(*bounds, seed)
         return draws.repeated(values, levels, seed) or draws.related(
-            levels.level, frozenset({seed}), 0.0
+            [levels.level], frozenset({seed}), 0.0
         )
 
     assert ask(wide, 4, b"one") == ask(torch.floor(fresh * 9), 9, b"two") == ""

@@ -51,7 +51,7 @@ def test_small_faults_of_all_calls_add_up(tmp_path):
     found = []
     for first in range(0, 10 * TOGETHER, TOGETHER):
         samples, calls = asked(tmp_path, range(first, first + TOGETHER))
-        narrow = [(call, drawn + 0.15) for call, drawn in calls]
+        narrow = [(call, drawn + 0.12) for call, drawn in calls]
         alone, _ = asked(tmp_path, [])
         assert not any(alone.first_wrong([pair], "y") for pair in narrow[:4])
         found.append(samples.first_wrong(narrow, "y"))
@@ -67,9 +67,60 @@ def test_calls_that_share_draws_are_found(tmp_path):
         (call, numbers.roll(number).reshape(drawn.shape))
         for number, (call, drawn) in enumerate(calls)
     ]
-    wrong = samples.first_wrong(shared, "y")
+    assert samples.first_wrong(shared, "y") is not None
+
+
+@pytest.mark.parametrize("apart", [1, 2, 3, 5, 7])
+def test_calls_that_are_alike_in_pairs_are_found(tmp_path, apart):
+    """Numbers of another call, mirrored, so that no value is the same."""
+    samples, calls = asked(tmp_path, range(TOGETHER))
+    alike = [
+        (call, -calls[number - apart][1] if number // apart % 2 else drawn)
+        for number, (call, drawn) in enumerate(calls)
+    ]
+    wrong = samples.first_wrong(alike, "y")
     assert wrong is not None
-    assert "the draws depend on each other" in wrong[1]
+    assert "depend on each other" in wrong[1]
+
+
+def test_calls_like_any_of_an_earlier_batch_are_found(tmp_path):
+    samples, calls = asked(tmp_path, range(2 * TOGETHER))
+    order = torch.randperm(TOGETHER, generator=torch.Generator().manual_seed(4)).tolist()
+    first, later = calls[:TOGETHER], calls[TOGETHER:]
+    replayed = [(call, -first[order[i]][1]) for i, (call, _) in enumerate(later)]
+    assert samples.first_wrong(first, "y") is None
+    wrong = samples.first_wrong(replayed, "y")
+    assert wrong is not None
+    assert "correlate with those of an earlier call" in wrong[1]
+
+
+def test_calls_that_repeat_themselves_are_found_whatever_the_distance(tmp_path):
+    """Each after another period, in mirrored values, so that no block is the same."""
+    large = {**CONFIG, "name": "f32 rows=64 cols=512", "dims": {"rows": 64, "cols": 512}}
+    spec = spec_of(tmp_path, "noise", configs=[large])
+    samples, calls = asked(tmp_path, range(TOGETHER), config=spec.configs[0])
+    repeating = []
+    for number, (call, drawn) in enumerate(calls):
+        numbers = drawn.flatten()[: 3001 + 131 * number]
+        turned = torch.cat([numbers, -numbers])
+        parts = turned.repeat(-(-drawn.numel() // len(turned)))[: drawn.numel()]
+        repeating.append((call, parts.reshape(drawn.shape)))
+    wrong = samples.first_wrong(repeating, "y")
+    assert wrong is not None
+    assert "they correlate with those" in wrong[1]
+
+
+def test_what_is_outside_of_the_stretch_of_all_calls_is_tested_too(tmp_path):
+    """Half of a large output is constant, in whichever half the stretch lies."""
+    for _ in range(12):
+        samples, calls = asked(tmp_path, range(TOGETHER))
+        partly = []
+        for call, drawn in calls:
+            half = drawn.numel() // 2
+            spoilt = drawn.flatten().clone()
+            spoilt[half:] = spoilt[half]
+            partly.append((call, spoilt.reshape(drawn.shape)))
+        assert samples.first_wrong(partly, "y") is not None
 
 
 def test_calls_with_an_earlier_seed_are_tested_too(tmp_path):

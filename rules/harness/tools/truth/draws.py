@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from truth.sampling import REFUSED, Levels, related, shifted
+from truth.sampling import REFUSED, Levels, alike, related, shifted
 
 BLOCK = 64
 BITS = 72.0
@@ -20,12 +21,12 @@ class Draws:
     """The draws of one output over many calls.
 
     Keeps up to ``MOST`` blocks of ``BLOCK`` elements, counted from the end, of all calls, and
-    every level of the first and the latest ``KEPT`` groups of calls of each size.
+    every level of the first and the latest ``KEPT`` groups of each number of calls and draws.
     """
 
     def __init__(self) -> None:
         self._seeds: dict[bytes, bytes] = {}
-        self._groups: dict[int, list[tuple[frozenset[bytes], Tensor]]] = {}
+        self._groups: dict[tuple[int, int], list[tuple[frozenset[bytes], Tensor]]] = {}
 
     def repeated(self, values: Tensor, levels: Levels, seed: bytes) -> str:
         """Evidence that values were drawn before, with another seed; empty if there is none."""
@@ -34,19 +35,22 @@ class Draws:
             return ""
         return f"the draws from element {first} on repeat an earlier call with another seed"
 
-    def related(self, level: Tensor, seeds: frozenset[bytes], tolerance: float) -> str:
+    def related(self, calls: Sequence[Tensor], seeds: frozenset[bytes], tolerance: float) -> str:
         """Evidence that draws depend on those of an earlier group of calls; empty if there is none.
 
         Args:
-            level: the levels of all calls of a group, one after the other.
+            calls: the levels of each call of a group, equally many.
             seeds: theirs. Groups that share one are not compared.
             tolerance: how far shares may be off beyond chance, for the dtype's arithmetic.
         """
-        known = self._groups.setdefault(level.numel(), [])
+        level = torch.cat(list(calls)) if len(calls) > 1 else calls[0]
+        known = self._groups.setdefault((len(calls), level.numel()), [])
         budget = REFUSED / (32 * KEPT)  # a quarter, for four comparisons with each of 2 * KEPT
         others = [other for theirs, other in known if level.numel() and seeds.isdisjoint(theirs)]
         found = any(
-            related(level, other, tolerance, budget) or shifted(level, other, budget)
+            related(level, other, tolerance, budget)
+            or shifted(level, other, budget)
+            or alike(level, other, len(calls), budget)
             for other in others
         )
         known.append((seeds, level))

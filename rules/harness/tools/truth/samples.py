@@ -63,14 +63,18 @@ class _Stretch:
     far: Mapping[int, sampling.Pairs]
 
 
+_Group = dict[bytes, _Stretch]
+"""Calls of one config, by their seeds."""
+
+
 class Samples:
     """Judges the sampled outputs of one task.
 
     Args:
         seeds: the name of the seed input of each sampled output.
         most: how many draws of an output are tested; 0 for all. Of a larger output it is a stretch,
-            chosen at random once for each size, and its pairs with draws further away. Impossible
-            values are found anywhere.
+            chosen at random once for each size, and its pairs with draws further away; of some
+            calls ``TOGETHER`` times as many, anywhere. Impossible values are found in all.
     """
 
     def __init__(
@@ -100,30 +104,32 @@ class Samples:
         """The number of a call with a wrong output, and what is wrong; None if nothing is.
 
         Impossible values and repetitions are found in each call. The draws of calls of one config
-        with different seeds are tested together, and with those of earlier calls. Raises TaskFault.
+        with different seeds are tested together, and with those of earlier calls; those of one of
+        them, chosen at random, by themselves. Raises TaskFault.
         """
-        groups: dict[str, list[dict[bytes, _Stretch]]] = {}
+        waiting: dict[str, list[_Group]] = {}
         for number, (asked, got) in enumerate(calls):
             levels = self._levels(asked, name, got)
             if isinstance(levels, str):
                 return number, levels
-            stretch, seed = self._cut(number, levels, got), self._seed(asked, name)
+            stretch = self._cut(number, levels, got, self._stretch(got.numel()))
+            seed = self._seed(asked, name)
             said = self._impossible(asked.config, name, levels, got) or self._drawn[name].repeated(
                 got.reshape(-1)[stretch.tested], levels.part(stretch.tested), seed
             )
             if said:
                 return number, said
-            known = groups.setdefault(asked.config.name, [])
-            group = next((g for g in known if seed not in g and len(g) < TOGETHER), None)
+            known = waiting.setdefault(asked.config.name, [])
+            group = next((one for one in known if seed not in one), None)
             if group is None:
                 known.append(group := {})
             group[seed] = stretch
-        for group in chain.from_iterable(groups.values()):
-            last = max(stretch.number for stretch in group.values())
-            asked, got = calls[last]
-            if said := self._dependent(asked.config, name, got.shape, group):
-                return last, said
-        return None
+            if len(group) == TOGETHER:
+                known[:] = [one for one in known if one is not group]
+                if wrong := self._of_group(group, calls, name):
+                    return wrong
+        rest = (self._of_group(group, calls, name) for group in chain(*waiting.values()))
+        return next(filter(None, rest), None)
 
     def convincing(self, asked: Asked, name: str, got: Tensor) -> bool:
         """Whether the draws are right, and too many to be right by chance. Raises TaskFault."""
@@ -132,7 +138,8 @@ class Samples:
             return False
         if self._impossible(asked.config, name, levels, got):
             return False
-        return not self._uneven(asked.config, name, got.shape, [self._cut(0, levels, got)])
+        cut = self._cut(0, levels, got, self._stretch(got.numel()))
+        return not self._uneven(asked.config, name, got.shape, [cut])
 
     def together(self, calls: Sequence[tuple[Asked, Tensor]], name: str) -> str:
         """What is wrong with one output over calls that differ only in their seeds.
@@ -165,8 +172,8 @@ class Samples:
             )
         return ""
 
-    def _cut(self, number: int, levels: Levels, got: Tensor) -> _Stretch:
-        level, tested = levels.level.reshape(-1), self._stretch(got.numel())
+    def _cut(self, number: int, levels: Levels, got: Tensor, tested: slice) -> _Stretch:
+        level = levels.level.reshape(-1)
         part = level[tested]
         lags = [lag for lag in sampling.lags(got.shape) if not sampling.has_pairs(len(part), lag)]
         far = {lag: sampling.far_pairs(level, tested, lag) for lag in lags}
@@ -175,37 +182,53 @@ class Samples:
             far = {lag: (one.clone(), other.clone()) for lag, (one, other) in far.items()}
         return _Stretch(number, tested, part, far)
 
-    def _dependent(
-        self, config: Config, name: str, shape: Sequence[int], part: Mapping[bytes, _Stretch]
-    ) -> str:
-        """What is wrong with the draws of calls, by seed; empty if nothing is."""
-        if said := self._uneven(config, name, shape, [*part.values()]):
-            return said
-        level = _joined([stretch.level for stretch in part.values()])
-        return self._drawn[name].related(level, frozenset(part), self._tolerance(config, name))
+    def _of_group(
+        self, group: _Group, calls: Sequence[tuple[Asked, Tensor]], name: str
+    ) -> tuple[int, str] | None:
+        """As ``first_wrong``, of calls of one config with different seeds."""
+        chosen = random.SystemRandom().choice([*group.values()])
+        asked, got = calls[chosen.number]
+        several, tolerance = len(group) > 1, self._tolerance(asked.config, name)
+        said = self._uneven(asked.config, name, got.shape, [*group.values()])
+        levels = [stretch.level for stretch in group.values()]
+        said = said or self._drawn[name].related(levels, frozenset(group), tolerance)
+        if said:
+            return max(stretch.number for stretch in group.values()), said
+        if several:
+            seeds = frozenset({self._seed(asked, name)})
+            said = self._drawn[name].related([chosen.level], seeds, tolerance)
+        if not said and (several or chosen.level.numel() < got.numel()):
+            said = self._alone(asked, name, got)
+        return (chosen.number, said) if said else None
+
+    def _alone(self, asked: Asked, name: str, got: Tensor) -> str:
+        """What is wrong with more of a call's draws than those that are tested of every call.
+
+        Of a large output it is a stretch as long as those of ``TOGETHER`` calls, elsewhere in each.
+        """
+        levels = self._levels(asked, name, got)
+        if isinstance(levels, str):
+            return levels
+        tested = _any_stretch(got.numel(), TOGETHER * self._most)
+        cut = self._cut(0, levels, got, tested)
+        return self._uneven(asked.config, name, got.shape, [cut])
 
     def _uneven(
         self, config: Config, name: str, shape: Sequence[int], part: Sequence[_Stretch]
     ) -> str:
         tolerance, size = self._tolerance(config, name), part[0].level.numel()
         level = _joined([stretch.level for stretch in part])
-        calls = [size << power for power in range(len(part).bit_length())]
         near = [lag for lag in sampling.lags(shape) if lag not in part[0].far]
-        near += [lag for lag in calls if lag not in near and sampling.has_pairs(len(level), lag)]
         far = {lag: [stretch.far[lag] for stretch in part] for lag in part[0].far}
         said = sampling.complaint(level, near, tolerance) or sampling.far_complaint(far, tolerance)
+        said = said or sampling.beside([stretch.level for stretch in part], tolerance)
         return f"{said}, in {len(part)} calls, {size} of each" if said and len(part) > 1 else said
 
     def _stretch(self, count: int) -> slice:
         """Which of an output's draws are tested: whole blocks, counted from its end."""
-        if not self._most or count <= self._most:
-            return slice(0, count)
-        known = self._stretches.get(count)
-        if known is None:
-            spare = random.SystemRandom().randrange((count - self._most) // BLOCK + 1)
-            end = count - spare * BLOCK
-            known = self._stretches[count] = slice(end - self._most, end)
-        return known
+        if count not in self._stretches:
+            self._stretches[count] = _any_stretch(count, self._most)
+        return self._stretches[count]
 
     def _levels(self, asked: Asked, name: str, got: Tensor) -> Levels | str:
         """The levels of one output, or why there are none.
@@ -217,6 +240,7 @@ class Samples:
         if got.is_floating_point():
             dtype, values = self._dtype(asked.config, name), got.double()
             typical = asked.expected[name].reshape(-1)[tested].double().abs().nanmedian()
+            typical = typical.nan_to_num()
             step = comparison.step_sizes(values, dtype)
             step = step.maximum(typical * torch.finfo(torch_dtype(dtype)).eps)
             points = [values - step, values, values + step]
@@ -244,6 +268,14 @@ class Samples:
     def _dtype(self, config: Config, name: str) -> str:
         argument = next(a for a in self._signature.outputs if a.name == name)
         return shapes.dtype_name(argument, config)
+
+
+def _any_stretch(count: int, most: int) -> slice:
+    """A stretch of up to ``most`` of so many draws, at random; all of them if ``most`` is 0."""
+    if not most or count <= most:
+        return slice(0, count)
+    end = count - random.SystemRandom().randrange((count - most) // BLOCK + 1) * BLOCK
+    return slice(end - most, end)
 
 
 def _joined(parts: Sequence[Tensor]) -> Tensor:

@@ -8,11 +8,10 @@ any other distance must not correlate either. Nor may many calls as wholes diffe
 independent draws do.
 
 The bounds hold for any number of draws (Massart's form of the inequality of Dvoretzky, Kiefer
-and Wolfowitz, Chernoff's, and Hoeffding's, divided among all comparisons of one output): the
-output of a right sampler is refused with a probability below ``REFUSED``, and so are many outputs
-that are tested together. A share of draws that is off by ``5 / sqrt(n)`` is nearly always found
-among ``n``, and a share of ``60 / n`` that is never drawn, where that is the likeliest or the
-unlikeliest end.
+and Wolfowitz, Chernoff's, and Hoeffding's, divided among all comparisons): an output of a right
+sampler is refused with a probability below ``REFUSED``, also where many are tested together. A
+share of draws that is off by ``5 / sqrt(n)`` is nearly always found among ``n``, and a share of
+``60 / n`` that is never drawn, where that is the likeliest or the unlikeliest end.
 """
 
 from __future__ import annotations
@@ -157,6 +156,23 @@ def scattered(calls: Sequence[Tensor], tolerance: float) -> str:
     return f"the draws of a call depend on each other: its sums vary {ratio:.3g} times too much"
 
 
+def beside(levels: Sequence[Tensor], tolerance: float) -> str:
+    """Evidence that draws depend on those of other calls at the same place; empty if there is none.
+
+    Of calls at one distance all pairs count: along a path, sums and differences modulo 1 of uniform
+    levels are as independent as the levels.
+
+    Args:
+        levels: the levels of each call, equally many.
+        tolerance: how far shares may be off beyond chance, for the dtype's arithmetic.
+    """
+    for apart in range(1, len(levels)):
+        one, other = torch.cat(list(levels[:-apart])), torch.cat(list(levels[apart:]))
+        if related(one, other, tolerance, REFUSED / (32 * (len(levels) - 1))):
+            return f"the draws depend on each other: those of calls that are {apart} apart"
+    return ""
+
+
 Pairs = tuple[Tensor, Tensor]
 """Levels of draws, and as many others."""
 
@@ -209,6 +225,23 @@ def shifted(one: Tensor, other: Tensor, budget: float) -> bool:
     count = one.numel()
     found = _correlations(one, other).abs().max().item() / count
     return bool(found > math.sqrt(2.0 * math.log(2.0 * count / budget) / count))
+
+
+def alike(one: Tensor, other: Tensor, calls: int, budget: float) -> bool:
+    """Whether draws of any of some calls correlate with those of any of others, place by place.
+
+    The products of levels, made symmetric, are independent (Hoeffding). True for independent
+    draws with a probability below ``budget``.
+
+    Args:
+        one, other: the levels of as many ``calls`` each, one after the other.
+    """
+    if not one.numel():
+        return False
+    sides = [(2.0 * levels - 1.0).reshape(calls, -1) for levels in (one, other)]
+    size = sides[0].shape[1]
+    found = (sides[0] @ sides[1].T).abs().max().item() / size
+    return bool(found > math.sqrt(2.0 * math.log(2.0 * calls * calls / budget) / size))
 
 
 def _recurring(levels: Tensor, budget: float) -> int:

@@ -71,7 +71,7 @@ def _refusal(result: ActionResult, cas: Cas) -> str:
         return ""
     if verdict is None or verdict.verdict is Verdict.PASS:
         return ""
-    head = ": ".join(filter(None, (verdict.reason, verdict.summary)))
+    head = verdict.summary or verdict.reason
     detail = verdict.detail.removeprefix(verdict.summary).strip("\n")
     return "\n".join(filter(None, (head, marked(detail))))
 

@@ -195,7 +195,7 @@ def test_an_error_names_the_file_that_a_person_can_open(quick: CliWorkspace) -> 
     for name, ran in others.items():
         assert f"  | {name.removeprefix('./')}:5:21: error: " in ran.out
         assert not ran.executed
-    assert "  | double/double.hip:5:21: error: " in own.out
+    assert "  double/double.hip:5:21: error: " in own.out
 
 
 def test_a_solution_is_for_one_task(quick: CliWorkspace) -> None:

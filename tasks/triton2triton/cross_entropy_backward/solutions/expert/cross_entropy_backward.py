@@ -23,9 +23,15 @@ def capped(logits, at, cap, inside):
 
 @triton.jit
 def write_loss(logits, at, loss, cap, total, kept):
-    own = tl.load(logits + at, mask=kept, other=0.0).to(tl.float32)
-    own = cap * (2.0 * tl.sigmoid(2.0 * own / cap) - 1.0)
-    tl.store(loss, tl.where(kept, tl.log(total) - own, 0.0))
+    inner, _ = capped(logits, at, cap, kept)
+    tl.store(loss, tl.where(kept, tl.log(total) - cap * inner, 0.0))
+
+
+@triton.jit
+def slope(inner, power, total, col, chosen, weight):
+    """The gradient of logits whose capped values have these powers and this sum."""
+    gradient = power / total - tl.where(col == chosen.to(tl.int32), 1.0, 0.0)
+    return gradient * (weight * (1.0 - inner * inner))
 
 
 @triton.jit
@@ -40,8 +46,7 @@ def whole_kernel(
     inner, power = capped(logits, row * vocab + col, cap, col < vocab)
     total = tl.sum(power, axis=0)
     write_loss(logits, row * vocab + chosen, loss + row, cap, total, kept)
-    gradient = power / total - tl.where(col == chosen.to(tl.int32), 1.0, 0.0)
-    gradient *= weight * (1.0 - inner * inner)
+    gradient = slope(inner, power, total, col, chosen, weight)
     tl.store(dlogits + row * vocab + col, gradient, mask=col < vocab)
 
 
@@ -64,8 +69,7 @@ def twice_kernel(
     for number in range(last + 1):
         col = (last - number) * BLOCK + tl.arange(0, BLOCK)
         inner, power = capped(logits, row * vocab + col, cap, col < vocab)
-        gradient = power / total - tl.where(col == chosen.to(tl.int32), 1.0, 0.0)
-        gradient *= weight * (1.0 - inner * inner)
+        gradient = slope(inner, power, total, col, chosen, weight)
         at = dlogits + row * vocab + col
         tl.store(at, gradient, mask=col < vocab, eviction_policy="evict_first")
 

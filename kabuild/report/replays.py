@@ -54,7 +54,7 @@ class Replay:
         return [
             label.removeprefix(of_task)
             for label, word in self.said.items()
-            if label.startswith(of_task) and word not in _SAME
+            if label.startswith(of_task) and word == Word.DIFFERENT.value
         ]
 
     @property

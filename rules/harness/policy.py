@@ -45,6 +45,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "repeats": (2, 1000),
     "samples": (2, 10_000),
     "total_seconds": (0.001, 600),
+    "waiting_spread": (0, 1),
 }
 """The valid range of each number, both ends included."""
 

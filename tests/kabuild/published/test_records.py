@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -107,6 +108,30 @@ def test_times_that_are_too_vague_are_shown_with_the_reason(tmp_path: Path) -> N
     found = shown(place, "a.kab", "//tasks/family0/t0", "--file=r.json")
     assert (found["records"], found["not_replayed"], len(found["too_vague"])) == ([], [], 1)
     assert "no new record" in place.run("records", "a.kab", "--file=r.json", "--update").err
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("different", "replayed, and not the same: "),
+        ("not comparable", "not wholly replayed"),
+    ],
+)
+def test_what_kept_a_replay_from_confirming_a_time_is_said(
+    tmp_path: Path, word: str, said: str
+) -> None:
+    generate(tmp_path / "work", 1, shared=1, age=0)
+    place = CliWorkspace(tmp_path / "work", tmp_path / "store")
+    retimed(place, 1000.0)
+    assert place.run("publish", "//...", "-o", "a.kab").code == 0
+    replayed(place, "a.kab")
+    kept = place.root / "a.kab.replay.json"
+    replay = json.loads(kept.read_text())
+    for action in replay["actions"]:
+        action["result"] = word
+    kept.write_text(json.dumps(replay))
+
+    assert f"would be the first; {said}" in place.run("records", "a.kab", "--file=r.json").out
 
 
 def test_patterns_select_tasks(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from base.program import Argument, Config, MachineFault, Signature  # isort: skip
 from perf.device_budget import GIB, RESERVE, Budget  # isort: skip
 from perf.confidence import Ratio  # isort: skip
-from perf.device_figures import DeviceFigures, DeviceTiming, widened  # isort: skip
+from perf.device_figures import DeviceFigures, DeviceTiming, Machines, widened  # isort: skip
 from perf.device_plan import Need, Wishes, fitting  # isort: skip
 from perf.oracle_memory import Verification  # isort: skip
 from perf.gate_samples import DevicePlan, Empties, GateSample, Taken  # isort: skip
@@ -23,6 +23,7 @@ SIGNATURE = Signature(
 CONFIG = Config("f32", {"rows": 1024, "cols": 1024}, "f32", {})
 MIB = 1 << 20
 NEED = Need.of(SIGNATURE, CONFIG, Verification(48 * MIB, 40 * MIB, counted=True))
+MACHINES = Machines(0.0075, 0.0, 0.0)
 PLAN = DevicePlan(CONFIG, {"candidate": 32, "baseline": 32})
 
 
@@ -126,7 +127,7 @@ def processes(ns, once=None, noise=0.0, seed=0, **how):
 def test_equal_sides_are_equal_within_what_machines_differ_by():
     taken = {"candidate": processes(640_000), "baseline": processes(640_000)}
 
-    figures = DeviceFigures.of(PLAN, taken, 0.0075)
+    figures = DeviceFigures.of(PLAN, taken, 8 * MIB, MACHINES)
 
     assert (figures.ratio.value, figures.charged_ns) == (1.0, 0.0)
     assert figures.candidate_ns == pytest.approx(20_000)
@@ -141,7 +142,7 @@ def test_an_honest_candidate_is_charged_next_to_nothing(seed):
         "baseline": processes(500_000, noise=0.004, seed=1000 + seed),
     }
 
-    assert DeviceFigures.of(PLAN, taken, 0.0075).charged_ns * 32 < 2_000
+    assert DeviceFigures.of(PLAN, taken, 8 * MIB, MACHINES).charged_ns * 32 < 2_000
 
 
 @pytest.mark.parametrize("ahead", [20_000, 70_000, 250_000])
@@ -151,7 +152,7 @@ def test_work_done_before_the_gate_opens_is_paid_for(ahead):
         "baseline": processes(500_000),
     }
 
-    figures = DeviceFigures.of(PLAN, taken, 0.0075)
+    figures = DeviceFigures.of(PLAN, taken, 8 * MIB, MACHINES)
 
     assert figures.charged_ns * 32 == pytest.approx(max(0, ahead - 10_000))
     assert figures.ratio.value < 1.021
@@ -162,12 +163,38 @@ def test_a_case_says_which_clock_it_has_and_what_launching_takes():
         "candidate": processes(640_000, clock="host"),
         "baseline": processes(640_000, slowed=0x40),
     }
-    case = DeviceTiming.of(PLAN, taken, 0.0075, 8 * MIB, 7).to_json()
+    case = DeviceTiming.of(PLAN, taken, MACHINES, 8 * MIB, 7).to_json()
 
     assert (case["clock"], case["baseline_clock"]) == ("host", "gate")
     assert (case["launch_ns"], case["baseline_launch_ns"]) == (None, 2_000.0)
     assert case["throttled"]
     assert (case["slots"], case["bytes"], case["flops"]) == (32, 8 * MIB, 7)
+
+
+@pytest.mark.parametrize(
+    ("memory", "slower", "spread"),
+    [
+        (600e9, 1, 0.0075),  # 8 MiB in 20 us are 419 GB/s: 70 %
+        (600e9, 2, math.hypot(0.0075, 0.02)),  # the baseline has 35 %
+        (1200e9, 1, math.hypot(0.0075, 0.02)),
+        (0.0, 1, math.hypot(0.0075, 0.02)),  # a device that does not say how fast its memory is
+    ],
+)
+def test_where_a_kernel_waits_for_memory_machines_differ_by_more(memory, slower, spread):
+    taken = {"candidate": processes(640_000), "baseline": processes(640_000 * slower)}
+
+    figures = DeviceFigures.of(PLAN, taken, 8 * MIB, Machines(0.0075, 0.02, memory))
+
+    assert math.log(figures.ratio.high / figures.ratio.value) == pytest.approx(spread)
+    assert figures.noise == 0.0
+
+
+def test_a_candidate_that_waits_for_memory_widens_the_interval_too():
+    taken = {"candidate": processes(640_000 * 2), "baseline": processes(640_000)}
+
+    figures = DeviceFigures.of(PLAN, taken, 8 * MIB, Machines(0.0075, 0.02, 600e9))
+
+    assert figures.ratio.half_width == pytest.approx(math.hypot(0.0075, 0.02))
 
 
 def test_an_interval_holds_both_kinds_of_differences():

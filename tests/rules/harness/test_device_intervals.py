@@ -1,7 +1,9 @@
 """Intervals of speedups on devices, held against the same suite on four leases of H200s.
 
 ``device_leases.json`` has for each config, lease, and side (candidate, baseline) the time per call
-of each process, in ns.
+of each process, in ns. ``device_pairs.json`` has configs that two of five later leases have in
+common: bytes of a call, and for each of the two the times of candidate and baseline in ns, and half
+the interval of the log ratio without what machines differ by.
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls
@@ -19,10 +21,12 @@ import device_doubles
 import pytest
 
 from perf.confidence import mean_ratio  # isort: skip
-from perf.device_figures import widened  # isort: skip
+from perf.device_figures import Machines, widened  # isort: skip
 from terms.perf import ON_DEVICE, PerfPolicy  # isort: skip
 
 LEASES = json.loads(Path(__file__).with_name("device_leases.json").read_text())
+PAIRS = json.loads(Path(__file__).with_name("device_pairs.json").read_text())
+H200_MEMORY = 4.917e12  # bytes a second, by the clock and width that it reports
 POLICY = PerfPolicy(**{**ON_DEVICE, "budget_seconds": math.inf})
 MACHINES = 0.0037
 """The standard deviation of a log ratio between leases: the root of the median over configs of the
@@ -83,6 +87,27 @@ def test_an_interval_holds_what_other_leases_find():
     assert share(held) >= 0.88
 
 
+@pytest.mark.parametrize(
+    ("waiting", "least", "most"), [(POLICY.waiting_spread, 0.95, 1.0), (0.0, 0.0, 0.9)]
+)
+def test_leases_agree_where_kernels_wait_for_memory_only_if_intervals_hold_that(
+    waiting, least, most
+):
+    machines = Machines(POLICY.machine_spread, waiting, H200_MEMORY)
+
+    def interval(moved_bytes, candidate_ns, baseline_ns, noise):
+        half = math.hypot(noise, machines.between(moved_bytes, candidate_ns, baseline_ns))
+        middle = math.log(baseline_ns / candidate_ns)
+        return middle - half, middle + half
+
+    agreeing = []
+    for _, moved_bytes, one, other in PAIRS:
+        (low, high), (other_low, other_high) = (interval(moved_bytes, *x) for x in (one, other))
+        agreeing.append(low <= other_high and other_low <= high)
+
+    assert least <= share(agreeing) <= most
+
+
 @pytest.fixture
 def simulated(monkeypatch):
     """Timings of the recorded configs, if both sides are equal, and the mean number of processes.
@@ -116,7 +141,7 @@ def test_the_gate_stops_when_its_intervals_are_narrow_and_hold_the_truth(simulat
     timings, processes = simulated
 
     assert share(timing.ratio.low <= 1.0 <= timing.ratio.high for timing in timings) >= 0.92
-    assert share(timing.ratio.half_width <= POLICY.half_width for timing in timings) >= 0.88
+    assert share(timing.figures.noise <= POLICY.half_width for timing in timings) >= 0.88
     assert 3.0 < processes < 5.5
 
 

@@ -38,7 +38,7 @@ def test_more_rounds_are_for_configs_whose_interval_is_wide(measured):
     both = [QUIET, NOISY]
     assert asked == [both, both, both, [NOISY], [NOISY]]
     assert (why, rounds) == ("max_processes", 5)
-    quiet, noisy = (timing.ratio.half_width for timing in timings)
+    quiet, noisy = (timing.figures.noise for timing in timings)
     assert quiet < POLICY.half_width < noisy
 
 

@@ -79,13 +79,19 @@ def give_back() -> None:
     accelerator().empty_cache()
 
 
+def memory_speed() -> float:
+    """Bytes a second of the device's memory, by its clock and width; 0 if it does not tell them."""
+    known = accelerator().get_device_properties(DEVICE)
+    memory_hz = float(getattr(known, "memory_clock_rate", 0)) * 1e3
+    return 2.0 * memory_hz * float(getattr(known, "memory_bus_width", 0)) / 8
+
+
 def ceilings() -> tuple[float, float]:
     """Bytes and operations a second that the device of this process cannot exceed."""
     known = accelerator().get_device_properties(DEVICE)
-    memory_hz = float(getattr(known, "memory_clock_rate", 0)) * 1e3
-    memory = 2.0 * memory_hz * float(getattr(known, "memory_bus_width", 0)) / 8
     clock_hz = float(getattr(known, "clock_rate", 0)) * 1e3
-    return memory * _FASTEST_MEMORY, clock_hz * known.multi_processor_count * _MOST_OPERATIONS
+    operations = clock_hz * known.multi_processor_count * _MOST_OPERATIONS
+    return memory_speed() * _FASTEST_MEMORY, operations
 
 
 def evict() -> None:

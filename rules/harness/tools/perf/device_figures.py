@@ -19,8 +19,35 @@ from perf.plan import SIDES, SideName
 TOLERATED_NS = 10_000.0
 """The difference that a batch may show when the gate is opened at once: the clocks' read error."""
 SPREADS = 3.0
+BUSY = 0.4
+"""The share of the memory's speed from which on a kernel keeps memory busy; a copy has 0.85."""
 
 BySide = dict[SideName, list[Taken]]
+
+
+@dataclass(frozen=True)
+class Machines:
+    """What machines of one kind differ by, as half 95 % intervals of a log ratio.
+
+    A kernel that waits for memory, rather than keep it busy, depends on how long memory takes to
+    answer. That differs between devices with the same clocks.
+
+    Attributes:
+        spread: between any two kernels.
+        waiting: further, if one of them waits for memory.
+        memory: bytes a second of the device's memory; 0 if unknown, as if all kernels waited.
+    """
+
+    spread: float
+    waiting: float
+    memory: float
+
+    def between(self, moved_bytes: int, *times_ns: float) -> float:
+        """Between kernels that move ``moved_bytes`` in so many ns each."""
+        least = BUSY * self.memory / 1e9
+        if self.memory and all(moved_bytes >= least * ns for ns in times_ns):
+            return self.spread
+        return math.hypot(self.spread, self.waiting)
 
 
 @dataclass(frozen=True)
@@ -30,28 +57,35 @@ class DeviceFigures:
     Attributes:
         charged_ns: added to each of the candidate's calls, for work that was done only if the
             gate stayed shut for long after the inputs had arrived.
+        noise: half the 95 % interval of the log ratio on this machine alone.
     """
 
     candidate_ns: float
     baseline_ns: float
     charged_ns: float
     ratio: Ratio
+    noise: float
 
     @classmethod
     def of(
-        cls, plan: DevicePlan, taken: BySide, spread: float, *, warm: bool = False
+        cls,
+        plan: DevicePlan,
+        taken: BySide,
+        moved_bytes: int,
+        machines: Machines,
+        *,
+        warm: bool = False,
     ) -> DeviceFigures:
-        """From the processes' results; ``spread`` is the variation between machines of one kind."""
+        """From the processes' results, of calls that move ``moved_bytes``."""
         charged = 0.0 if warm else _charged(plan, taken)
         times = {side: [_times(one, warm=warm) for one in taken[side]] for side in SIDES}
         times = {side: [process for process in times[side] if process] for side in SIDES}
         candidate = [[time + charged for time in process] for process in times["candidate"]]
-        return cls(
-            confidence.mean_time(candidate),
-            confidence.mean_time(times["baseline"]),
-            charged,
-            widened(confidence.mean_ratio(candidate, times["baseline"]), spread),
-        )
+        candidate_ns = confidence.mean_time(candidate)
+        baseline_ns = confidence.mean_time(times["baseline"])
+        here = confidence.mean_ratio(candidate, times["baseline"])
+        spread = machines.between(moved_bytes, candidate_ns, baseline_ns)
+        return cls(candidate_ns, baseline_ns, charged, widened(here, spread), here.half_width)
 
     def to_json(self) -> dict[str, Any]:
         """As a part of ``verdict.json``."""
@@ -62,6 +96,7 @@ class DeviceFigures:
             "speedup": number(self.ratio.speedup.figure),
             "low": number(self.ratio.low),
             "high": number(self.ratio.high),
+            "noise": number(self.noise),
         }
 
 
@@ -90,20 +125,22 @@ class DeviceTiming:
 
     @classmethod
     def of(
-        cls, plan: DevicePlan, taken: BySide, spread: float, moved_bytes: int, flops: int
+        cls, plan: DevicePlan, taken: BySide, machines: Machines, moved_bytes: int, flops: int
     ) -> DeviceTiming:
         """From the processes' results."""
         samples = {side: _all(taken[side]) for side in SIDES}
         has_warm = all(any(one.warm for one in taken[side]) for side in SIDES)
         return cls(
             plan,
-            DeviceFigures.of(plan, taken, spread),
+            DeviceFigures.of(plan, taken, moved_bytes, machines),
             moved_bytes,
             flops,
             launch_ns={side: _launching(samples[side]) for side in SIDES},
             throttled=any(sample.throttled for side in SIDES for sample in samples[side]),
             clocks={side: clock_of(samples[side]) for side in SIDES},
-            warm=DeviceFigures.of(plan, taken, spread, warm=True) if has_warm else None,
+            warm=DeviceFigures.of(plan, taken, moved_bytes, machines, warm=True)
+            if has_warm
+            else None,
         )
 
     @property

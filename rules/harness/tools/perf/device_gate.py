@@ -24,7 +24,7 @@ from perf.asides import Asides
 from perf.choice import Choice
 from perf.chooser import Chooser
 from perf.device_budget import Budget
-from perf.device_figures import BySide, DeviceTiming
+from perf.device_figures import BySide, DeviceTiming, Machines
 from perf.device_plan import Need, Wishes
 from perf.gate_samples import DevicePlan, SidePlan
 from perf.gate_turn import Held
@@ -60,6 +60,9 @@ class DeviceGate:
             draw=self._drawn,
             warm=policy.warm,
             samples=policy.samples,
+        )
+        self._machines = Machines(
+            policy.machine_spread, policy.waiting_spread, session.memory_speed()
         )
         self._taken: dict[str, BySide] = {
             config.name: {side: [] for side in SIDES} for config in spec.configs
@@ -200,13 +203,13 @@ class DeviceGate:
         return DeviceTiming.of(
             DevicePlan(config, slots, cold),
             self._settled(config.name),
-            self._policy.machine_spread,
+            self._machines,
             touched,
             shapes.evaluate(self._spec.flops, config.dims),
         )
 
     def _inexact(self, timing: DeviceTiming) -> bool:
-        return timing.ratio.half_width > self._policy.half_width
+        return timing.figures.noise > self._policy.half_width
 
     def _enough(self, rounds: int, seconds: float) -> str:
         """Why to stop; empty to go on. ``seconds`` includes the estimate for the next round."""

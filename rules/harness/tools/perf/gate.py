@@ -234,7 +234,7 @@ def _run_on_device(spec: Spec, launcher: Launching, policy: PerfPolicy) -> Verdi
         _refuse_implausible(spec, timings)
     except CandidateFault as fault:
         return _failed(fault, gate.samples())
-    widest = max(timing.ratio.half_width for timing in timings)
+    widest = max(timing.figures.noise for timing in timings)
     return _passed(timings, Stop(why, widest, policy.half_width, rounds), gate.samples())
 
 

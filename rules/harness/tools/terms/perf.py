@@ -12,7 +12,7 @@ ON_DEVICE: Mapping[str, Any] = {
     "max_slots": 128,
     "max_processes": 12,
     "min_batch_ms": 0.5,
-    "half_width": 0.01,
+    "half_width": 0.008,
     "budget_seconds": 10.0,
 }
 """Defaults that differ on a device, whose clock is quiet."""
@@ -24,10 +24,11 @@ class PerfPolicy(JudgingPolicy):
 
     Attributes:
         processes: the minimum of fresh processes a side; more follow while the budget lasts
-            and any interval is wider than ``half_width``.
+            and the noise of any config is more than ``half_width``.
         max_processes: the maximum of fresh processes a side.
         samples: timed batches in each process.
-        half_width: half the confidence interval of the log ratio that is precise enough.
+        half_width: half the confidence interval of the log ratio that is precise enough, counting
+            only noise.
         budget_seconds: for all configs together; 0 for the default of the kind of program. On a
             device it excludes the time to choose a baseline. The minimum of processes and
             samples may exceed it.
@@ -41,6 +42,8 @@ class PerfPolicy(JudgingPolicy):
         memory_share: the largest share of a device's memory for the judge and its runners.
         machine_spread: half the 95 % interval that the variation between machines of one kind
             adds to the log ratio, on a device; it is part of every interval.
+        waiting_spread: what is added further where a side waits for the device's memory rather
+            than keep it busy.
         distributions: those of the values of untimed calls; of them, the built-in ones. By default
             those on which the task's correctness is tested.
         draw: the randomness of the timed inputs, as recorded in ``samples.json`` of an earlier
@@ -61,5 +64,6 @@ class PerfPolicy(JudgingPolicy):
     warm: bool = True
     memory_share: float = 0.25
     machine_spread: float = 0.006
+    waiting_spread: float = 0.018
     distributions: tuple[str, ...] = DISTRIBUTIONS
     draw: int = 0

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from truth.sampling import REFUSED, Levels, alike, related, shifted
+from truth.sampling import REFUSED, Levels, alike, joined, related, shifted
 
 BLOCK = 64
 BITS = 72.0
@@ -43,7 +43,7 @@ class Draws:
             seeds: theirs. Groups that share one are not compared.
             tolerance: how far shares may be off beyond chance, for the dtype's arithmetic.
         """
-        level = torch.cat(list(calls)) if len(calls) > 1 else calls[0]
+        level = joined(calls)
         known = self._groups.setdefault((len(calls), level.numel()), [])
         budget = REFUSED / (32 * KEPT)  # a quarter, for four comparisons with each of 2 * KEPT
         others = [other for theirs, other in known if level.numel() and seeds.isdisjoint(theirs)]

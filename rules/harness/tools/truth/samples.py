@@ -157,7 +157,7 @@ class Samples:
             found.append(levels.level.reshape(-1))
         shape = (len(calls), *calls[0][1].shape)
         tolerance = self._tolerance(calls[0][0].config, name)
-        said = sampling.complaint(torch.cat(found), sampling.lags(shape), tolerance)
+        said = sampling.complaint(sampling.joined(found), sampling.lags(shape), tolerance)
         said = said or sampling.scattered(found, tolerance)
         return f"{said}, in {len(calls)} calls with different seeds" if said else ""
 
@@ -217,7 +217,7 @@ class Samples:
         self, config: Config, name: str, shape: Sequence[int], part: Sequence[_Stretch]
     ) -> str:
         tolerance, size = self._tolerance(config, name), part[0].level.numel()
-        level = _joined([stretch.level for stretch in part])
+        level = sampling.joined([stretch.level for stretch in part])
         near = [lag for lag in sampling.lags(shape) if lag not in part[0].far]
         far = {lag: [stretch.far[lag] for stretch in part] for lag in part[0].far}
         said = sampling.complaint(level, near, tolerance) or sampling.far_complaint(far, tolerance)
@@ -276,11 +276,6 @@ def _any_stretch(count: int, most: int) -> slice:
         return slice(0, count)
     end = count - random.SystemRandom().randrange((count - most) // BLOCK + 1) * BLOCK
     return slice(end - most, end)
-
-
-def _joined(parts: Sequence[Tensor]) -> Tensor:
-    """All of them in a row, without a copy of a single one."""
-    return torch.cat(list(parts)) if len(parts) > 1 else parts[0]
 
 
 def _bytes(tensor: Tensor) -> bytes:

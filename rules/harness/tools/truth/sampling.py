@@ -86,6 +86,11 @@ class Levels:
         return -torch.log2((self.high - self.low).clamp(min=2.0**-60, max=1.0))
 
 
+def joined(parts: Sequence[Tensor]) -> Tensor:
+    """All parts in a row, without a copy of a single one."""
+    return torch.cat(list(parts)) if len(parts) > 1 else parts[0]
+
+
 def lags(shape: Sequence[int]) -> list[int]:
     """Distances, in elements, at which draws are compared: along each axis, and powers of two."""
     count = math.prod(shape)
@@ -167,7 +172,7 @@ def beside(levels: Sequence[Tensor], tolerance: float) -> str:
         tolerance: how far shares may be off beyond chance, for the dtype's arithmetic.
     """
     for apart in range(1, len(levels)):
-        one, other = torch.cat(list(levels[:-apart])), torch.cat(list(levels[apart:]))
+        one, other = joined(levels[:-apart]), joined(levels[apart:])
         if related(one, other, tolerance, REFUSED / (32 * (len(levels) - 1))):
             return f"the draws depend on each other: those of calls that are {apart} apart"
     return ""
@@ -198,7 +203,7 @@ def far_complaint(pairs: Mapping[int, Sequence[Pairs]], tolerance: float) -> str
         tolerance: how far shares may be off beyond chance, for the dtype's arithmetic.
     """
     for distance, found in pairs.items():
-        one, other = (torch.cat(side) for side in zip(*found, strict=True))
+        one, other = (joined(side) for side in zip(*found, strict=True))
         if related(one, other, tolerance, REFUSED / (16 * len(pairs))):
             return (
                 f"the draws depend on each other: {one.numel()} pairs that are {distance} elements "

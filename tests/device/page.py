@@ -88,8 +88,9 @@ def _suite(stages: Stages) -> str:
 def _more_experts(stages: Stages) -> str:
     tasks = stages["experts"]
     said = (
-        f"Experts of {len(tasks['tasks'])} further tasks, judged on two machines; the figures are "
-        "those of one of them, which the first table names. Columns as above."
+        f"Experts of {len(tasks['tasks'])} further tasks, judged on two machines where no other "
+        "number is said; the figures are those of one of them, which the first table names. "
+        "Columns as above."
     )
     return f"## More experts\n\n{said}\n\n{_figures(tasks, stages.get('roofline', {}))}"
 

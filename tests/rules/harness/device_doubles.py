@@ -71,7 +71,7 @@ def arrange(monkeypatch, meter):
     """Have a gate on a device find ``meter``, and no device."""
     monkeypatch.setattr(Budget, "of_device", lambda _: Budget.of(8 * GIB, 8 * GIB, 1.0))
     monkeypatch.setattr(session, "cache_bytes", lambda: 1 << 20)
-    monkeypatch.setattr(session, "memory_speed", lambda: 1.0)  # so that all calls keep it busy
+    monkeypatch.setattr(session, "memory_speed", lambda: 100e6)  # calls of 100 us have 82 % of it
     monkeypatch.setattr(session, "give_back", lambda: None)
     monkeypatch.setattr(Judge, "assemble", lambda *_: None)
     monkeypatch.setattr(Verification, "of", lambda *_: Verification(MIB, MIB, counted=True))

@@ -174,19 +174,35 @@ def test_a_case_says_which_clock_it_has_and_what_launching_takes():
 @pytest.mark.parametrize(
     ("memory", "slower", "spread"),
     [
-        (600e9, 1, 0.0075),  # 8 MiB in 20 us are 419 GB/s: 70 %
-        (600e9, 2, math.hypot(0.0075, 0.02)),  # the baseline has 35 %
-        (1200e9, 1, math.hypot(0.0075, 0.02)),
-        (0.0, 1, math.hypot(0.0075, 0.02)),  # a device that does not say how fast its memory is
+        (1023e9, 1.0, 0.0075),  # 8 MiB in 20 us are 419.4 GB/s: 41 %
+        (1076e9, 1.0, math.hypot(0.0075, 0.02)),  # 39 %
+        (600e9, 2.0, math.hypot(0.0075, 0.02)),  # the baseline has 35 %
+        (420e9, 1.0, 0.0075),
+        (419e9, 1.0, math.hypot(0.0075, 0.02)),  # more than memory can: it is not read in full
+        (600e9, 0.5, math.hypot(0.0075, 0.02)),  # or the baseline does not
+        (0.0, 1.0, math.hypot(0.0075, 0.02)),  # a device that does not say how fast its memory is
     ],
 )
 def test_where_a_kernel_waits_for_memory_machines_differ_by_more(memory, slower, spread):
-    taken = {"candidate": processes(640_000), "baseline": processes(640_000 * slower)}
+    taken = {"candidate": processes(640_000), "baseline": processes(round(640_000 * slower))}
 
     figures = DeviceFigures.of(PLAN, taken, 8 * MIB, Machines(0.0075, 0.02, memory))
 
     assert math.log(figures.ratio.high / figures.ratio.value) == pytest.approx(spread)
-    assert figures.noise == 0.0
+    assert (figures.noise, figures.to_json()["noise"]) == (0.0, 0.0)
+
+
+def test_of_what_caches_serve_the_widest_interval_is_told():
+    taken = {
+        side: [Taken(one.samples, one.at_once, one.samples) for one in processes(640_000)]
+        for side in ("candidate", "baseline")
+    }
+
+    timing = DeviceTiming.of(PLAN, taken, Machines(0.0075, 0.02, 600e9), 8 * MIB, 7)
+
+    assert timing.ratio.half_width == pytest.approx(0.0075)
+    assert timing.warm is not None
+    assert timing.warm.ratio.half_width == pytest.approx(math.hypot(0.0075, 0.02))
 
 
 def test_a_candidate_that_waits_for_memory_widens_the_interval_too():

@@ -161,7 +161,7 @@ def _case(case: Mapping[str, Any]) -> Case:
         case["config"],
         float(case["candidate_ns"]),
         float(case["baseline_ns"]),
-        Ratio(float(case["speedup"]), float(case["low"]), float(case["high"])),
+        Ratio(float(case["speedup"]), *kabuild_check.ends(dict(case))),
         float(warm["candidate_ns"]) if warm else None,
         float(case.get("bytes") or 0.0),
         float(case.get("flops") or 0.0),

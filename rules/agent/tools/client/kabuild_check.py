@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import socket
 import statistics
 import sys
@@ -62,14 +63,14 @@ class Answer:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Its interval, if ``perf`` passed: the means of the ends of the configs' intervals.
+        """Its interval on this machine, if ``perf`` passed: the means of the configs' ``ends``.
 
         This is wide enough even if the configs share their errors.
         """
         cases = [v["cases"] for v in self.verdicts if "mean_speedup" in v]
         if not cases:
             return None
-        low, high = ([float(case[end]) for case in cases[-1]] for end in ("low", "high"))
+        low, high = zip(*map(ends, cases[-1]), strict=True)
         return statistics.fmean(low), statistics.fmean(high)
 
     @property
@@ -83,6 +84,17 @@ class Answer:
             told = others if verdict["summary"].endswith(first) else [first, *others]
             lines += [f"  {line}" for line in (*told, *_counted(verdict.get("analysis")))]
         return "\n".join(lines)
+
+
+def ends(case: dict[str, Any]) -> tuple[float, float]:
+    """The ends of a config's interval for this machine alone, on which both sides were timed.
+
+    On a device, ``low`` and ``high`` of the case also hold what other machines differ by.
+    """
+    if "noise" not in case:
+        return float(case["low"]), float(case["high"])
+    speedup, noise = float(case["speedup"]), float(case["noise"])
+    return speedup * math.exp(-noise), speedup * math.exp(noise)
 
 
 def _counted(analysis: dict[str, Any] | None) -> Iterator[str]:

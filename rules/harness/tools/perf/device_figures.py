@@ -20,7 +20,10 @@ TOLERATED_NS = 10_000.0
 """The difference that a batch may show when the gate is opened at once: the clocks' read error."""
 SPREADS = 3.0
 BUSY = 0.4
-"""The share of the memory's speed from which on a kernel keeps memory busy; a copy has 0.85."""
+"""The share of the memory's speed from which on a kernel keeps memory busy; a copy has 0.85.
+
+A share above 1 says that not all bytes come from memory, so nothing about how busy it is.
+"""
 
 BySide = dict[SideName, list[Taken]]
 
@@ -29,13 +32,13 @@ BySide = dict[SideName, list[Taken]]
 class Machines:
     """What machines of one kind differ by, as half 95 % intervals of a log ratio.
 
-    A kernel that waits for memory, rather than keep it busy, depends on how long memory takes to
-    answer. That differs between devices with the same clocks.
+    Kernels that do not keep memory busy differ by more: some of them depend on how long memory
+    takes to answer, and that may differ between devices with the same clocks.
 
     Attributes:
         spread: between any two kernels.
-        waiting: further, if one of them waits for memory.
-        memory: bytes a second of the device's memory; 0 if unknown, as if all kernels waited.
+        waiting: further, if one of them does not keep memory busy.
+        memory: bytes a second of the device's memory; 0 if unknown, as if no kernel did.
     """
 
     spread: float
@@ -43,10 +46,13 @@ class Machines:
     memory: float
 
     def between(self, moved_bytes: int, *times_ns: float) -> float:
-        """Between kernels that move ``moved_bytes`` in so many ns each."""
-        least = BUSY * self.memory / 1e9
-        if self.memory and all(moved_bytes >= least * ns for ns in times_ns):
-            return self.spread
+        """Between kernels that take so many ns each for tensors of ``moved_bytes``."""
+        busy = (BUSY * self.memory * ns <= 1e9 * moved_bytes <= self.memory * ns for ns in times_ns)
+        return self.spread if self.memory and all(busy) else self.most
+
+    @property
+    def most(self) -> float:
+        """Between kernels of which nothing is known."""
         return math.hypot(self.spread, self.waiting)
 
 
@@ -84,7 +90,7 @@ class DeviceFigures:
         candidate_ns = confidence.mean_time(candidate)
         baseline_ns = confidence.mean_time(times["baseline"])
         here = confidence.mean_ratio(candidate, times["baseline"])
-        spread = machines.between(moved_bytes, candidate_ns, baseline_ns)
+        spread = machines.most if warm else machines.between(moved_bytes, candidate_ns, baseline_ns)
         return cls(candidate_ns, baseline_ns, charged, widened(here, spread), here.half_width)
 
     def to_json(self) -> dict[str, Any]:

@@ -138,6 +138,7 @@ class DeviceGate:
                 "empty": {side: asdict(one) for side, one in self._meter.empties.sides.items()},
                 "device_memory": {
                     **self._budget.to_json(),
+                    "bytes_per_second": self._machines.memory,
                     "verifying": {name: asdict(one) for name, one in self._verifying.items()},
                 },
                 "draw": self._drawn,

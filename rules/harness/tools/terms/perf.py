@@ -42,8 +42,8 @@ class PerfPolicy(JudgingPolicy):
         memory_share: the largest share of a device's memory for the judge and its runners.
         machine_spread: half the 95 % interval that the variation between machines of one kind
             adds to the log ratio, on a device; it is part of every interval.
-        waiting_spread: what is added further where a side waits for the device's memory rather
-            than keep it busy.
+        waiting_spread: what is added further where a side does not keep the device's memory busy:
+            where it takes its tensors' bytes with less than 40 % of that memory's speed.
         distributions: those of the values of untimed calls; of them, the built-in ones. By default
             those on which the task's correctness is tested.
         draw: the randomness of the timed inputs, as recorded in ``samples.json`` of an earlier

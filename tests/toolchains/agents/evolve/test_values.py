@@ -108,6 +108,20 @@ def test_a_gain_within_the_noise_is_none() -> None:
     assert overall([Ratio(1.06, 0.98, 1.15)] * 4).is_faster, "four configs say it together"
 
 
+@pytest.mark.parametrize(
+    ("told", "faster"), [({}, False), ({"noise": 0.004}, True), ({"noise": 0.03}, False)]
+)
+def test_on_a_device_the_noise_of_this_machine_decides(
+    told: dict[str, float], faster: bool
+) -> None:
+    times = {"candidate_ns": 1000.0, "baseline_ns": 1010.0, "speedup": 1.01}
+    case = {"config": "small", **times, "low": 0.99, "high": 1.03, **told}
+    judged = Judgement(({"gate": "perf", "verdict": "PASS", "cases": [case]},))
+
+    assert judged.ratio is not None
+    assert judged.ratio.is_faster is faster
+
+
 def test_the_judge_is_asked_once_about_each_text(tmp_path: Path) -> None:
     for _ in range(2):
         gates = Gates()

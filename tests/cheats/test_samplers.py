@@ -141,6 +141,10 @@ CHEATS = (
         "draws_one_index_beyond", *WRONG, "1 of 2048 elements have impossible values",
         chosen="(row * draws + d == 2047 ? cats : c)",
     ),
+    Sampler(
+        "fixes_one_token", *WRONG, "of those of element 461, ",
+        chosen="(row == 3 && d == 77 ? 0 : c)",
+    ),
     Sampler("draws_what_is_not_there", *WRONG, "have impossible values", chosen="c + 1"),
     Sampler("never_draws_the_last", *WRONG, "do not follow", chosen="c == cats - 1 ? 0 : c"),
     Sampler(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 import torch
 from judging_doubles import Doubles, write_spec
-from test_sampled import COMMON, CONFIG, judge, numbers, sampler
+from test_sampled import COMMON, CONFIG, judge, numbers, sampler, spec_of
 
 from admission import gate as admission  # isort: skip
 from base.spec import parse_spec  # isort: skip
@@ -28,6 +28,7 @@ def cdf(outputs, logits, heat, **_):
     known = heated(logits, heat).gather(-1, y.clamp(0, 15))
     return {"y": torch.where((y < 0) | (y > 15), float("nan"), known)}
 """
+FEW = {"name": "f32 rows=32 cols=1", "dims": {"rows": 32, "cols": 1}, "dtype": "f32", "scalars": {}}
 BRIEF = "Draws numbers for every row, each by itself, from what the logits and the heat say."
 
 
@@ -110,6 +111,41 @@ def test_the_config_with_the_most_draws_shows_a_small_bias(tmp_path):
 
     assert verdict.reason == "WRONG_RESULT"
     assert "of the 65536 from element 0 on" in verdict.detail, verdict.detail
+
+
+@pytest.mark.parametrize("place", [(0, 0), (7, 1), (12, 0)])
+def test_a_token_that_is_the_same_for_all_seeds_shows_in_many_calls(tmp_path, place):
+    """Among the other draws of its call it is one that can be."""
+    dims = {"rows": 16, "cols": 2}
+    config = {"name": "f32 rows=16 cols=2", "dims": dims, "dtype": "f32", "scalars": {}}
+    right = sampler("tokens", numbers)
+
+    def fixed(y, **given):
+        right(y=y, **given)
+        if y.shape == (16, 2):
+            y[place] = 3
+
+    verdict = judge(tmp_path, "tokens", fixed, right, configs=[config])
+
+    assert judge(tmp_path, "tokens", right, configs=[config]).outcome == "PASS"
+    assert verdict.reason == "WRONG_RESULT"
+    first = place[0] * 2 + place[1]
+    assert f"of those of element {first}, " in verdict.detail, verdict.detail
+    assert "in 128 calls with different seeds" in verdict.detail
+
+
+def test_a_row_that_is_never_drawn_is_not_admitted_as_a_right_one(tmp_path):
+    """A hundredth of few draws is one, which no single call reveals."""
+    right = sampler("tokens", numbers)
+    admitted = {
+        "samples": 4,
+        "brief": "Draws a token for every element, each by itself, from the logits of its row.",
+    }
+    spec = spec_of(tmp_path, "tokens", gate="admission", policy=admitted, configs=[FEW])
+
+    verdict = admission.run(spec, Doubles({"candidate": right, "baseline": right}))
+
+    assert verdict.outcome == "PASS", verdict.detail
 
 
 def test_a_dtype_without_a_visible_config_is_sampled_too(tmp_path):

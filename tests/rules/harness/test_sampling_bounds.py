@@ -61,12 +61,15 @@ def test_draws_that_are_shared_anywhere_are_found(shared, calls):
     assert not sampling.scattered(list(uniform(calls, rows)), 0.0)
 
 
-@pytest.mark.parametrize(("calls", "draws"), [(8, 64), (16, 1000), (1, 4096)])
+@pytest.mark.parametrize(("calls", "draws"), [(8, 64), (16, 1000), (1, 4096), (128, 32)])
 def test_right_draws_are_refused_as_seldom_as_promised(monkeypatch, calls, draws):
     monkeypatch.setattr(sampling, "REFUSED", 0.2)
     tries = 200
     levels = [uniform(calls, draws, seed=seed) for seed in range(tries)]
 
-    refused = sum(bool(told(one) or sampling.scattered(list(one), 0.0)) for one in levels)
+    refused = sum(
+        bool(told(one) or sampling.placed(list(one), 0.0) or sampling.scattered(list(one), 0.0))
+        for one in levels
+    )
 
     assert 0 < refused <= 0.2 * tries

@@ -7,12 +7,12 @@ comparison of every output is tested. Only computing from half-precision inputs 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import torch
 from base import shapes
+from base.program import Config
 from base.tensors import torch_dtype
 from torch import Tensor
 from truth.assessment import Assessor, Call, Tensors
@@ -40,11 +40,26 @@ def too_tolerant(subject: Subject, assessor: Assessor, slacks: Mapping[str, list
     """
     found: list[str] = []
     for observed in subject.observed:
-        slack = slacks[observed.config.name]
-        for name, outputs in _wrong_outputs(subject, observed, set(assessor.sampled)):
-            if _passes(assessor, observed.calls, slack, outputs):
-                found.append(f"{name} passes for {observed.config.name}")
+        config, slack, sampled = observed.config, slacks[observed.config.name], assessor.sampled
+        for name, outputs in _wrong_outputs(subject, config, observed.calls, sampled):
+            if not _passes(assessor, observed.calls, slack, outputs):
+                continue
+            if not _seen_together(subject, assessor, observed, name):
+                found.append(f"{name} passes for {config.name}")
     return "\n".join(found)
+
+
+def _seen_together(subject: Subject, assessor: Assessor, observed: Observed, fake: str) -> bool:
+    """Whether many draws reveal a fake that few do not."""
+    if not assessor.sampled:
+        return False
+    calls = _reseeded(subject, assessor, observed)
+    outputs = dict(_wrong_outputs(subject, observed.config, calls, assessor.sampled))[fake]
+    made = [(call, of) for number, call in enumerate(calls) if (of := outputs(number)) is not None]
+    return bool(made) and any(
+        assessor.samples.together([(call, of[name]) for call, of in made], name)
+        for name in assessor.sampled
+    )
 
 
 def truth_fails(subject: Subject, assessor: Assessor) -> str:
@@ -78,16 +93,21 @@ def _draws_fail(subject: Subject, assessor: Assessor) -> str:
     As the stage ``samples`` of correctness, with fewer calls that differ only in their seeds.
     """
     for observed in subject.observed if assessor.sampled else ():
-        first = observed.calls[0]
-        inputs = [subject.inputs(first.config, draw) for draw in range(_SEEDS)]
-        seeds = [{name: one[name] for name in assessor.sampled.values()} for one in inputs]
-        calls = [replace(first, inputs={**first.inputs, **seed}) for seed in seeds]
-        calls = [replace(c, expected=subject.expected(c.config, c.inputs)) for c in calls]
+        calls = _reseeded(subject, assessor, observed)
         for name in assessor.sampled:
             drawn = [(call, true(subject, call)[name]) for call in calls]
             if said := assessor.samples.together(drawn, name):
-                return f"output '{name}' of the reference: {said}\n  in {first.config.name}"
+                return f"output '{name}' of the reference: {said}\n  in {observed.config.name}"
     return ""
+
+
+def _reseeded(subject: Subject, assessor: Assessor, observed: Observed) -> tuple[Call, ...]:
+    """The first call with many seeds."""
+    first = observed.calls[0]
+    inputs = [subject.inputs(first.config, draw) for draw in range(_SEEDS)]
+    seeds = [{name: one[name] for name in assessor.sampled.values()} for one in inputs]
+    calls = [replace(first, inputs={**first.inputs, **seed}) for seed in seeds]
+    return tuple(replace(c, expected=subject.expected(c.config, c.inputs)) for c in calls)
 
 
 def true(subject: Subject, call: Call) -> dict[str, Tensor]:
@@ -110,13 +130,12 @@ def _passes(
 
 
 def _wrong_outputs(
-    subject: Subject, observed: Observed, sampled: AbstractSet[str]
+    subject: Subject, config: Config, calls: Sequence[Call], sampled: Collection[str]
 ) -> Iterator[tuple[str, Callable[[int], Tensors | None]]]:
     """Each fake by name, with the function for its outputs.
 
     ``sampled`` outputs lack some fakes: so few draws reveal neither precision nor source.
     """
-    calls = observed.calls
 
     def spoiling(output: str, fake: Fake) -> Callable[[int], Tensors | None]:
         def outputs(index: int) -> Tensors | None:
@@ -134,11 +153,11 @@ def _wrong_outputs(
             del fakes[_ANOTHER_REST]
         for name, fake in fakes.items():
             yield f"{name} as '{argument.name}'", spoiling(argument.name, fake)
-        dtype = shapes.dtype_name(argument, observed.config)
+        dtype = shapes.dtype_name(argument, config)
         if dtype in HALVED and argument.name not in sampled:
             rounded = _rounded_output(argument.name)
             yield f"a half-precision '{argument.name}'", spoiling(argument.name, rounded)
-    if observed.config.dtype in HALVED and len(sampled) < len(subject.signature.results):
+    if config.dtype in HALVED and len(sampled) < len(subject.signature.results):
         yield "a computation from half-precision inputs", lambda i: _from_half(subject, calls[i])
 
 

@@ -158,7 +158,7 @@ class Samples:
         shape = (len(calls), *calls[0][1].shape)
         tolerance = self._tolerance(calls[0][0].config, name)
         said = sampling.complaint(sampling.joined(found), sampling.lags(shape), tolerance)
-        said = said or sampling.scattered(found, tolerance)
+        said = said or sampling.placed(found, tolerance) or sampling.scattered(found, tolerance)
         return f"{said}, in {len(calls)} calls with different seeds" if said else ""
 
     def _impossible(self, config: Config, name: str, levels: Levels, got: Tensor) -> str:

@@ -5,7 +5,7 @@ Levels of a right sampler are uniform between 0 and 1 and independent of each ot
 generator. So all parts of an output are compared with the uniform distribution. So are the sums
 and differences, modulo 1, of levels at certain distances, and of the first and the last. Levels at
 any other distance must not correlate either. Nor may many calls as wholes differ more than
-independent draws do.
+independent draws do, and their draws at any one place follow the distribution, too.
 
 The bounds hold for any number of draws (Massart's form of the inequality of Dvoretzky, Kiefer
 and Wolfowitz, Chernoff's, and Hoeffding's, divided among all comparisons): an output of a right
@@ -159,6 +159,34 @@ def scattered(calls: Sequence[Tensor], tolerance: float) -> str:
     if surprise < math.log(4.0 / REFUSED):
         return ""
     return f"the draws of a call depend on each other: its sums vary {ratio:.3g} times too much"
+
+
+def placed(calls: Sequence[Tensor], tolerance: float) -> str:
+    """Evidence that the draws at some place are wrong in all calls; empty if there is none.
+
+    Those of one place are as many draws as there are calls, wherever one call has its neighbours:
+    a row that is the same in every call is among all others.
+
+    Args:
+        calls: the levels of each call, equally many, which have nothing in common with those of
+            another.
+        tolerance: how far shares may be off beyond chance, for the dtype's arithmetic.
+    """
+    places = calls[0].numel()
+    if len(calls) < SMALLEST or not places:
+        return ""
+    levels = torch.stack(list(calls), dim=1)
+    widths = [1 << power for power in range(places.bit_length())]
+    budget = REFUSED / (8 * sum(places // width for width in widths))
+    for width in widths:
+        skipped = places % width
+        if said := _uneven(levels[skipped:].reshape(-1, width * len(calls)), budget, tolerance):
+            where, deviation = said
+            which = f"element {skipped + where * width}"
+            if width > 1:
+                which = f"the {width} elements from {which} on"
+            return f"the draws do not follow the distribution: of those of {which}, {deviation}"
+    return ""
 
 
 def beside(levels: Sequence[Tensor], tolerance: float) -> str:

@@ -152,16 +152,22 @@ def test_a_fault_of_the_machine_counts_if_it_lasts(judging, monkeypatch):
         assert launcher.alive == 0
 
 
-def test_what_an_error_of_a_lane_holds_is_free_before_others_run(judging, monkeypatch):
-    """The lane keeps the error, and that its frames, with tensors that fill a device."""
+@pytest.mark.parametrize("failing", [1, 2, 2 * LANES])
+def test_what_errors_of_lanes_hold_is_free_before_others_run(judging, monkeypatch, failing):
+    """A lane keeps its error, and that its frames, with tensors that fill a device.
+
+    All lanes may fail before the first error is seen.
+    """
     judge, launcher = judging(softmax)
-    refs, left = list[weakref.ref[torch.Tensor]](), list[torch.Tensor | None]()
-    plain = launcher.open
+    refs, left = list[weakref.ref[torch.Tensor]](), list[list[torch.Tensor]]()
+    plain, turns = launcher.open, itertools.count()
+    together = threading.Barrier(failing)
 
     def full(*given):
-        if not refs:
+        if next(turns) < failing:
             held = torch.zeros(8)
             refs.append(weakref.ref(held))
+            together.wait(SECONDS)
             try:
                 raise torch.OutOfMemoryError(f"no room beside {held.nbytes} bytes")
             except torch.OutOfMemoryError as error:
@@ -169,13 +175,19 @@ def test_what_an_error_of_a_lane_holds_is_free_before_others_run(judging, monkey
         return plain(*given)
 
     monkeypatch.setattr(launcher, "open", full)
-    monkeypatch.setattr(session, "give_back", lambda: left.append(refs[0]()))
+    monkeypatch.setattr(session, "give_back", lambda: left.append(held_of(refs)))
 
     report = run_cases(judge, "edges", [case(rows) for rows in range(1, LANES + 1)])
     judge.kill()
 
     assert report.outcome == "PASS"
-    assert left == [None]
+    assert left
+    assert not any(left)
+    assert len(refs) == failing
+
+
+def held_of(refs):
+    return [tensor for ref in refs if (tensor := ref()) is not None]
 
 
 def test_a_large_answer_is_dropped_before_memory_is_given_back(judging, monkeypatch):

@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import ParamSpec
 
 from base.program import CandidateFault, Config
 from gpu import session
@@ -22,6 +23,7 @@ from gpu import session
 from truth.assessment import Call, Tensors
 from truth.proof import Proof, Proving
 
+Given = ParamSpec("Given")
 Ran = list[Tensors | CandidateFault]
 """The outputs, or the fault, of each call of a batch."""
 
@@ -52,6 +54,18 @@ def let_go(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
+def _freeing(run: Callable[Given, Ran], *given: Given.args, **more: Given.kwargs) -> Ran:
+    """What ``run`` returns. If it raises an error, nothing of its frames is held from then on.
+
+    Several lanes may fail at once, and the other errors are looked at after the rerun of the first.
+    """
+    try:
+        return run(*given, **more)
+    except BaseException as error:
+        let_go(error)
+        raise
+
+
 @dataclass(frozen=True)
 class Lane:
     """The runners of one lane: the candidate's, called through ``proof``, and the baseline's."""
@@ -61,8 +75,9 @@ class Lane:
 
     def begin(self, config: Config, calls: Sequence[Call], pool: ThreadPoolExecutor) -> Results:
         """Start a batch on both sides."""
-        ran = pool.submit(self.baseline.run_each, config, [call.inputs for call in calls])
-        made = pool.submit(self.proof.run_each, config, calls)
+        inputs = [call.inputs for call in calls]
+        ran = pool.submit(_freeing, self.baseline.run_each, config, inputs)
+        made = pool.submit(_freeing, self.proof.run_each, config, calls)
 
         def results() -> tuple[Ran, Ran]:
             wait((ran, made))  # neither may still run when the other's fault is raised

@@ -22,7 +22,7 @@ def measure(workplace: Workplace, tasks: Sequence[str]) -> dict[str, Any]:
 def held(workplace: Workplace, tasks: Sequence[str]) -> Any:
     """What verifying takes of the memory, by count and by allocator, in a process of its own."""
     found, ran = workplace.script("held.py", tasks)
-    return found or {"broke off": f"held.py ended with {ran.code}: {ran.err[-2000:]}"}
+    return found or ran.broken
 
 
 def _shared(workplace: Workplace, task: str) -> dict[str, Any]:

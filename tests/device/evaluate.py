@@ -61,6 +61,7 @@ LIMITS = {
     "sanitize": 180.0,
     "counters": 300.0,
     "refusals": 30.0,
+    "copies": 60.0,
     "roofline": 30.0,
     "analysis": 120.0,
     "model": 560.0,
@@ -145,8 +146,7 @@ class Evaluation:
             workplace, "side_by_side.py", f"--experts={workplace.root}", f"--out={file}"
         )
         found = json.loads(file.read_bytes()) if file.exists() else {}
-        broke = {"broke off": f"side_by_side.py ended with {ran.code}"} if ran.code else {}
-        return {**found, **broke, "said": ran.err.splitlines()[-5:]}
+        return {**found, **ran.broken, "said": ran.err.splitlines()[-5:]}
 
     def extension(self, workplace: Workplace) -> Any:
         """What PyTorch's own way to compile a kernel takes here."""
@@ -175,9 +175,7 @@ class Evaluation:
         """What a profiler says that kernels take; after ``suite``."""
         file = self._out / "durations.json"
         ran = self._script(workplace, "durations.py", workplace.root, file)
-        if ran.code:
-            return {"broke off": f"durations.py ended with {ran.code}: {ran.err[-2000:]}"}
-        return json.loads(file.read_bytes())
+        return ran.broken or json.loads(file.read_bytes())
 
     def memory(self, workplace: Workplace) -> Any:
         """The suite beside somebody who has most of the memory."""
@@ -193,9 +191,7 @@ class Evaluation:
     def verifying(self, workplace: Workplace) -> Any:
         """What the judge's own work takes for one call of each task, the longest first."""
         found, ran = workplace.script("verifying.py", self._asked or [TASKS])
-        why = f"verifying.py ended with {ran.code}: {ran.err[-2000:]}"
-        broke = {"broke off": why} if ran.code else {}
-        return {**broke, "longest": ran.out.splitlines(), "tasks": found}
+        return {**ran.broken, "longest": ran.out.splitlines(), "tasks": found}
 
     def tuner(self, workplace: Workplace) -> Any:
         """The offline agent, on the tasks that declare tunables."""
@@ -253,13 +249,18 @@ class Evaluation:
             "tasks": rows,
         }
 
+    def copies(self, workplace: Workplace) -> Any:
+        """Copies of as many bytes as experts move."""
+        found, ran = workplace.script("copies.py", self._asked)
+        return {**ran.broken, "tasks": found}
+
     def roofline(self, workplace: Workplace) -> Any:
-        """From what the stages ``suite`` and ``side_by_side`` have left."""
-        suite, limits = (
+        """From what the stages ``suite``, ``side_by_side`` and ``copies`` have left."""
+        suite, limits, copies = (
             json.loads((self._out / f"{name}.json").read_bytes())
-            for name in ("suite", "side_by_side")
+            for name in ("suite", "side_by_side", "copies")
         )
-        return roofline.shares(workplace.root, suite["tasks"], limits["device"])
+        return roofline.shares(workplace.root, suite["tasks"], limits["device"], copies["tasks"])
 
     def analysis(self, workplace: Workplace) -> Any:
         """What is counted on the CPU beside what Nsight Compute counts."""

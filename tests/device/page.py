@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import differences
 import runs
 from clock_page import between_machines, clock
+from copies_page import beside_copies
 from model_page import modelled, models
 from tables import short, spread, table
 
@@ -31,6 +32,7 @@ def page(folder: Path) -> str:
     sections = {
         "suite": _suite,
         "experts": _more_experts,
+        "copies": beside_copies,
         "given": _given,
         "durations": clock,
         "leases": between_machines,
@@ -99,8 +101,8 @@ def _given(stages: Stages) -> str:
     first = stages["given"]["tasks"]
     runs = [first, stages["given"].get("again", first)]
     said = (
-        "Of tasks without an expert here, by a clock that serves for nothing else, on the config "
-        "that takes longest at the roof; `tasks/README.md` has the shares of the roof."
+        "By a clock that serves for nothing else, on the config that takes longest at the roof; "
+        "most of these tasks have no expert here. `tasks/README.md` has the shares of the roof."
     )
     rows = [
         [short(label), row["config"], *(f"{run[label]['given_ns'] / 1e3:.1f}" for run in runs)]

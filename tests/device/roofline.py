@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 _SIZES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i8": 1, "u8": 1, "bool": 1}
@@ -14,13 +15,19 @@ _TENSOR = re.compile(r"(\w+)\[(.*)\]")
 _MATRICES = "matmul"
 
 
-def shares(root: Path, suite: Mapping[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:
+def shares(
+    root: Path,
+    suite: Mapping[str, Any],
+    limits: Mapping[str, Any],
+    copies: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
     """By task: what share of a copy's bytes a second, or of the vendor's speed, is reached.
 
     Args:
         root: the repository.
         suite: by task its perf cases.
         limits: of the device, as ``side_by_side.device_limits`` has them.
+        copies: of as many bytes as largest configs move, as ``copies.measure`` has them.
     """
     found = {}
     for label, task in tasks(root):
@@ -29,8 +36,8 @@ def shares(root: Path, suite: Mapping[str, Any], limits: Mapping[str, Any]) -> d
             of = _of_vendor if _MATRICES in task["tags"] else _of_copy
             found[label] = of(task, cases, limits)
             for share in found[label].values():
-                if share.get("largest") and label in limits.get("copies", {}):
-                    copy_us = limits["copies"][label]["median_us"]
+                if share.get("largest") and label in copies:
+                    copy_us = copies[label]["copy_us"]
                     share |= {"copy_us": copy_us, "of_equal_copy": copy_us / share["expert_us"]}
     return found
 

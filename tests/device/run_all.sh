@@ -5,9 +5,10 @@
 #
 # Writes OUT/<stage>.json as soon as a stage is done. Stages: machine, build, suite, bundle, replay,
 # side_by_side, cheats, extension, agreement, durations, memory, baselines, verifying, tuner, api,
-# sanitize, counters, refusals, roofline, analysis, model, modelled, ordered, originals, given; each
-# has a limit of its own, so that one that hangs does not cost the others. The repository is copied
-# first, and adopts the compilers of the machine there. Several devices are all used.
+# sanitize, counters, refusals, copies, roofline, analysis, model, modelled, ordered, originals,
+# given; each has a limit of its own, so that one that hangs does not cost the others. The
+# repository is copied first, and adopts the compilers of the machine there. Several devices are all
+# used.
 # --task //tasks/... chooses tasks, --seconds is for all stages together.
 #
 # suite that is cut off has judged some tasks in full; bundle leaves these as OUT/expert.kab, too.
@@ -26,6 +27,7 @@
 # --task @NAME//x/y:y.proof proves that one task means what its original does.
 # It needs a workspace where kabuild import has been run, as --imports DIR, and its checkouts.
 # given times given kernels by a clock of its own, each on one config: their headroom.
+# copies times copies of as many bytes as the largest config of each expert moves, for roofline.
 # HOST_COMPILER=g++ takes the machine's own compiler for the host, even if ziglang is installed: it
 # then only counts, for agents.
 # machine.json has the revision of the tree: what git says, or, where the tree is a plain archive,

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 from kernel_calls import argument, loaded, scratch_memory
-from roofline import moved, product_name, products
+from roofline import product_name, products
 from torch import Tensor
 from torch.nn import functional
 
@@ -211,27 +211,16 @@ def cross_entropy(experts: Experts) -> dict[str, Any]:
 
 
 def device_limits(root: Path) -> dict[str, Any]:
-    """Bytes a second of a copy, read and written; microseconds of the vendor's matrix products.
-
-    ``copies`` move as many bytes as the largest config of each task: short ones are slower.
-    """
+    """Bytes a second of a copy, read and written; microseconds of the vendor's matrix products."""
     source, target = (torch.empty(_COPIED, dtype=torch.uint8, device="cuda") for _ in range(2))
-    copied = medians({"copy": _copy(source, target)})["copy"]
+    copied = medians({"copy": lambda _: target.copy_(source)})["copy"]
     return {
         "copy": {**copied, "bytes_per_second": 2 * _COPIED / (copied["median_us"] * 1e-6)},
-        "copies": {
-            label: medians({"copy": _copy(source[: size // 2], target[: size // 2])})["copy"]
-            for label, size in moved(root).items()
-        },
         "matrix_products": {
             product_name(dtype, size): medians({"mm": _product(dtype, size)})["mm"]
             for dtype, size in products(root)
         },
     }
-
-
-def _copy(source: Tensor, target: Tensor) -> Call:
-    return lambda _: target.copy_(source)
 
 
 def _product(dtype: str, size: Sequence[int]) -> Call:

@@ -15,6 +15,7 @@ import pytest
 import runs
 from agreement import spreads
 from cheat_suite import HERE, Candidate
+from copies_page import beside_copies
 from description import revision
 from evaluate import LIMITS, Evaluation
 from kernel_calls import scratch_memory
@@ -295,15 +296,28 @@ def test_shares_count_every_byte_once() -> None:
     suite = {label: {"configs": [{"config": name, "candidate_ns": 1e5} for name in names]}}
     limits = {"copy": {"bytes_per_second": 5e12}, "matrix_products": {}}
 
-    found = shares(ROOT, suite, limits)[label]
+    found = shares(ROOT, suite, limits, {label: {"copy_us": 80.0}})[label]
 
     assert [name for name in names if found[name]["largest"]] == names[-1:]
+    assert [share.get("of_equal_copy") for share in found.values()] == [None, None, None, 0.8]
     assert found[names[0]] == {
         "expert_us": 100.0,
         "bytes": 2 * 8192 * 8192 * 2,
         "share_of_copy": 0.537,
         "largest": False,
     }
+
+
+def test_the_page_names_experts_that_are_slower_than_copies() -> None:
+    fast = {"expert_us": 10.0, "copy_us": 8.5, "of_equal_copy": 0.85}
+    slow = {"expert_us": 20.0, "copy_us": 8.0, "of_equal_copy": 0.4}
+    small = {"expert_us": 5.0, "share_of_copy": 0.1}
+    roofline = {"//tasks/a/fast": {"n=2": fast, "n=1": small}, "//tasks/a/slow": {"n=3": slow}}
+
+    told = beside_copies({"roofline": roofline})
+
+    assert "1 of 2 experts" in told
+    assert told.splitlines()[-1] == "| a/slow | n=3 | 20.0 | 8.0 | 40% |"
 
 
 def test_matrix_products_are_compared_config_by_config() -> None:

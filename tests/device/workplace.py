@@ -66,6 +66,11 @@ class Ran:
         except ValueError:
             return {"targets": [], "said": self.err[-2000:]}
 
+    @property
+    def broken(self) -> dict[str, str]:
+        """Why it has not done everything, for what a stage leaves; empty where it has."""
+        return {"broke off": f"it ended with {self.code}: {self.err[-2000:]}"} if self.code else {}
+
 
 @dataclass(frozen=True)
 class Workplace:

@@ -1,4 +1,4 @@
-"""Attribute values: checks TOML values against a rule's attributes."""
+"""Attribute values: reads TOML values as a rule's attributes."""
 
 from __future__ import annotations
 
@@ -6,32 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from kabuild.base.errors import KabuildError
-from kabuild.base.suggest import suggest
+from kabuild.loading.platform_index import PlatformIndex
+from kabuild.loading.values import check_value
 from kabuild.model.action import Source
 from kabuild.model.label import Label
 from kabuild.rule.attr import Attr, AttributeProblem, PathStep, Type
 
 PLATFORM = "{platform}"
-_TYPES: Mapping[Type, type | tuple[type, ...]] = {
-    Type.STRING: str,
-    Type.INTEGER: int,
-    Type.NUMBER: (int, float),
-    Type.BOOLEAN: bool,
-    Type.LABEL: str,
-    Type.LABELS: list,
-    Type.FILE: str,
-    Type.FILES: list,
-    Type.TREE: str,
-    Type.STRINGS: list,
-    Type.TABLE: dict,
-    Type.TABLES: list,
-}
-_ITEMS: Mapping[Type, type] = {
-    Type.LABELS: str,
-    Type.FILES: str,
-    Type.STRINGS: str,
-    Type.TABLES: dict,
-}
 
 
 class Files(Protocol):
@@ -61,9 +42,10 @@ class Files(Protocol):
 class AttributeReader:
     """Reads the attributes of one package's targets. Raises AttributeProblem."""
 
-    def __init__(self, files: Files, package: str) -> None:
+    def __init__(self, files: Files, package: str, platforms: PlatformIndex) -> None:
         self._files = files
         self._package = package
+        self._platforms = platforms
         self._readers: Mapping[Type, Callable[[Any], Any]] = {
             Type.LABEL: self._template,
             Type.LABELS: self._labels,
@@ -71,6 +53,8 @@ class AttributeReader:
             Type.FILES: files.files,
             Type.TREE: files.tree,
             Type.STRINGS: tuple,
+            Type.PLATFORMS: self._platform_names,
+            Type.BY_PLATFORM: self._by_platform,
             Type.TABLES: tuple,
         }
 
@@ -98,6 +82,21 @@ class AttributeReader:
             return self._files.files([path for path in value if self._files.matches(path)])
         return value
 
+    def _platform_names(self, names: Sequence[str]) -> tuple[str, ...]:
+        for index, name in enumerate(names):
+            self._check_platform(name, index)
+        return tuple(names)
+
+    def _by_platform(self, table: Mapping[str, Any]) -> Mapping[str, Any]:
+        for name in table:
+            self._check_platform(name, name)
+        return table
+
+    def _check_platform(self, name: str, at: PathStep) -> None:
+        if not self._platforms.knows(name):
+            hint = self._platforms.hint(name)
+            raise AttributeProblem(f"unknown platform '{name}'", (at,), hint)
+
     def _template(self, text: str, path: tuple[PathStep, ...] = ()) -> Label | str:
         """A label; one with ``{platform}`` stays text until the platform is known."""
         return text if PLATFORM in text else self._label(text, path)
@@ -110,49 +109,3 @@ class AttributeReader:
 
     def _labels(self, texts: Sequence[str]) -> tuple[Label | str, ...]:
         return tuple(self._template(text, (index,)) for index, text in enumerate(texts))
-
-
-def check_value(attr: Attr, value: Any) -> None:
-    """Raise AttributeProblem for an invalid value."""
-    _check_type(attr.type, value)
-    if attr.values and value not in attr.values:
-        known = ", ".join(f"'{name}'" for name in attr.values)
-        raise AttributeProblem(
-            f"found '{value}', expected one of {known}", hint=suggest(value, attr.values)
-        )
-    if attr.check:
-        attr.check(value)
-
-
-def _check_type(type_: Type, value: Any) -> None:
-    """Check a value's type; unlike in Python, booleans are not numbers."""
-    if not isinstance(value, _TYPES[type_]) or (
-        isinstance(value, bool) and type_ is not Type.BOOLEAN
-    ):
-        raise AttributeProblem(f"found {describe(value)}, expected {type_.value}")
-    if type_ in _ITEMS and isinstance(value, list):
-        _check_items(type_, value)
-
-
-def _check_items(type_: Type, items: list[Any]) -> None:
-    for index, item in enumerate(items):
-        if not isinstance(item, _ITEMS[type_]):
-            raise AttributeProblem(
-                f"found {describe(item)} in the list, expected {type_.value}", (index,)
-            )
-
-
-def describe(value: Any) -> str:
-    """A TOML value with its type, in words."""
-    if isinstance(value, bool):
-        return f"the boolean {str(value).lower()}"
-    if isinstance(value, int):
-        return f"the integer {value}"
-    if isinstance(value, float):
-        return f"the number {value}"
-    if isinstance(value, str):
-        text = value if len(value) <= 40 else f"{value[:37]}..."
-        return f'the string "{text}"'
-    if isinstance(value, list):
-        return "a list"
-    return "a table" if isinstance(value, dict) else "a date or time"

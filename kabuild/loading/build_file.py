@@ -10,8 +10,9 @@ from typing import Any
 from kabuild.base.errors import LoadError, LoadErrors, Position, Reason
 from kabuild.base.printing import shortened
 from kabuild.base.suggest import suggest
-from kabuild.loading.attributes import AttributeReader, describe
+from kabuild.loading.attributes import AttributeReader
 from kabuild.loading.toml_file import TomlFile
+from kabuild.loading.values import describe
 from kabuild.model.action import Root
 from kabuild.model.label import Label
 from kabuild.model.target import Target

@@ -18,6 +18,7 @@ from kabuild.loading.attributes import AttributeReader
 from kabuild.loading.build_file import Package
 from kabuild.loading.checkout import Checkout
 from kabuild.loading.import_lock import ImportLock, LockedTask, read_import_lock
+from kabuild.loading.platform_index import PlatformIndex
 from kabuild.loading.repository import Repository
 from kabuild.loading.rule_index import RuleIndex
 from kabuild.loading.workspace import Workspace
@@ -50,10 +51,17 @@ class LazyAttrs(Mapping[str, Any]):
 class ExternalPackages:
     """The packages of a workspace's external repositories, one for each task of a lock."""
 
-    def __init__(self, workspace: Workspace, rules: RuleIndex, shared: FindShared) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        rules: RuleIndex,
+        shared: FindShared,
+        platforms: PlatformIndex,
+    ) -> None:
         self._workspace = workspace
         self._rules = rules
         self._shared = shared
+        self._platforms = platforms
         self._locks: dict[str, ImportLock] = {}
 
     def lock(self, name: str, position: Position | None = None) -> ImportLock:
@@ -139,7 +147,8 @@ class ExternalPackages:
         def read() -> Mapping[str, Any]:
             check_originals(repository, task)
             files = ImportedFiles(repository, task, self._shared)
-            return _attributes(task, rule, AttributeReader(files, label.package))
+            reader = AttributeReader(files, label.package, self._platforms)
+            return _attributes(task, rule, reader)
 
         return Target(label, rule.kind, LazyAttrs(read), task.position, rule.parts, task.tags)
 

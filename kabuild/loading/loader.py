@@ -62,7 +62,7 @@ class Loader:
         self.platforms = PlatformIndex(tuple(roots))
         self._packages: dict[str, Package] = {}
         self._files: set[Path] = set()
-        self.external = ExternalPackages(workspace, self.rules, self._shared)
+        self.external = ExternalPackages(workspace, self.rules, self._shared, self.platforms)
         self.left_out: dict[str, str] = {}
         self.unreadable: set[str] = set()
         self.notes: dict[str, str] = {}
@@ -216,7 +216,8 @@ class Loader:
         shown = path.relative_to(self.workspace.root) if root == "workspace" else path
         file = read_toml(path, str(shown))
         files = PackageFiles(directory, name, root)
-        return read_package(file, name, root, AttributeReader(files, name), self.rules.rule)
+        reader = AttributeReader(files, name, self.platforms)
+        return read_package(file, name, root, reader, self.rules.rule)
 
     def _unknown_package(self, name: str, position: Position | None) -> KabuildError:
         """A hint: a target of the parent, packages below, one beside it, or a mistyped parent."""

@@ -11,9 +11,9 @@ from typing import Any
 
 from kabuild.base.errors import LoadError, Reason
 from kabuild.base.suggest import suggest
-from kabuild.loading.attributes import describe
 from kabuild.loading.roots import PEAKS_FILE
 from kabuild.loading.toml_file import TomlFile, read_toml
+from kabuild.loading.values import describe
 from kabuild.rule.attr import PathStep
 
 _NAME, _PER_CLOCK = "gpu", "clock"

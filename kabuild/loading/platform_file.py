@@ -9,9 +9,9 @@ from typing import Any
 
 from kabuild.base.errors import KabuildError, LoadError, Reason
 from kabuild.base.suggest import suggest
-from kabuild.loading.attributes import check_value, describe
 from kabuild.loading.roots import PLATFORM_FILE
 from kabuild.loading.toml_file import TomlFile, read_toml
+from kabuild.loading.values import check_value, describe
 from kabuild.model.label import Label
 from kabuild.model.platform import Installation, Package, PlatformSpec
 from kabuild.rule import attr

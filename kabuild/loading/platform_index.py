@@ -55,6 +55,14 @@ class PlatformIndex:
         files = (file for root in self.roots for file in root.glob(f"*/{PLATFORM_FILE}"))
         return (CPU, *sorted({file.parent.name for file in files} - {CPU}))
 
+    def knows(self, name: str) -> bool:
+        """Whether there is a platform of that name; reads no file."""
+        return name == CPU or self._directory(name) is not None
+
+    def hint(self, name: str) -> str:
+        """What to write instead of a name that is not known."""
+        return self._meant(name) or f"platforms: {', '.join(self.names())}"
+
     def spec(self, name: str) -> PlatformSpec:
         """The declaration of a platform.
 
@@ -66,7 +74,7 @@ class PlatformIndex:
                 raise UsageError(
                     Reason.UNKNOWN_PLATFORM,
                     f"unknown platform '{name}'",
-                    hint=self._meant(name) or f"platforms: {', '.join(self.names())}",
+                    hint=self.hint(name),
                 )
             from kabuild.loading.platform_file import read_platform
 

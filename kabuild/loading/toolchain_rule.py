@@ -144,7 +144,7 @@ TOOLCHAIN = Rule(
     attrs={
         "role": attr.string("What the tools do, such as python or hip-compiler.", required=True),
         "doc": attr.string("One sentence for people.", default=""),
-        "platforms": attr.strings("Where it can be used; everywhere when empty."),
+        "platforms": attr.platforms("Where it can be used; everywhere when empty."),
         "environment": attr.strings(
             "Pin: the running Python with these installed distributions and their dependencies."
         ),

@@ -57,7 +57,9 @@ class Type(Enum):
     FILES = "a list of files or globs"
     TREE = "the path of a directory"
     STRINGS = "a list of strings"
+    PLATFORMS = "a list of platforms"
     TABLE = "a table"
+    BY_PLATFORM = "a table by platform"
     TABLES = "a list of tables"
 
 
@@ -141,6 +143,11 @@ def strings(
     return Attr(Type.STRINGS, doc, required, default, check=check)
 
 
+def platforms(doc: str) -> Attr:
+    """A list of names of platforms."""
+    return Attr(Type.PLATFORMS, doc, default=())
+
+
 def table(
     doc: str,
     *,
@@ -150,6 +157,11 @@ def table(
 ) -> Attr:
     """A TOML table."""
     return Attr(Type.TABLE, doc, required, default or {}, check=check)
+
+
+def by_platform(doc: str) -> Attr:
+    """A TOML table whose keys are names of platforms."""
+    return Attr(Type.BY_PLATFORM, doc, default={})
 
 
 def tables(

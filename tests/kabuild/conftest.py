@@ -60,6 +60,8 @@ RULE = Rule(
         "words": attr.strings("Words."),
         "dims": attr.table("A table."),
         "sizes": attr.tables("Tables."),
+        "caps": attr.by_platform("A table by platform."),
+        "places": attr.platforms("Platforms."),
     },
     subtargets=("compile", "perf", "score", "baseline.compile"),
     gates=(Gate("compile"), Gate("perf", role=Role.TIMES), Gate("score", role=Role.SCORE)),

@@ -26,6 +26,8 @@ mode = "fancy"
 words = ["w"]
 dims = { n = "1..2" }
 sizes = [{ n = 1 }]
+caps = { cpu = 3 }
+places = ["cpu"]
 tags = ["smoke"]
 """
 
@@ -58,6 +60,8 @@ def test_every_attribute_has_its_type(project: Project) -> None:
         "words": ("w",),
         "dims": {"n": "1..2"},
         "sizes": ({"n": 1},),
+        "caps": {"cpu": 3},
+        "places": ("cpu",),
     }
 
 
@@ -147,6 +151,19 @@ HEAD = '[[task]]\nname = "a"\nsource = "a.src"\n'
             "",
         ),
         (HEAD + "sizes = [1]", Reason.BAD_ATTRIBUTE, "the integer 1 in the list, expected a l", ""),
+        (
+            HEAD + "[task.caps]\ncpu = 1\ncpuu = 1",
+            Reason.BAD_ATTRIBUTE,
+            "a/BUILD.toml:6: attribute 'caps': unknown platform 'cpuu'",
+            "did you mean 'cpu'?",
+        ),
+        (
+            HEAD + 'places = [\n  "cpu",\n  "gpu",\n]',
+            Reason.BAD_ATTRIBUTE,
+            "a/BUILD.toml:6: attribute 'places': unknown platform 'gpu'",
+            "platforms: cpu",
+        ),
+        (HEAD + 'places = ["cpu", 2]', Reason.BAD_ATTRIBUTE, "expected a list of platforms", ""),
         (HEAD + 'tags = "x"', Reason.BAD_ATTRIBUTE, ':4: tags: found the string "x", expected', ""),
         (
             HEAD + 'deps = ["@x/y"]',

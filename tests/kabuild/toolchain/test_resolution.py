@@ -201,6 +201,7 @@ def test_bad_declarations(project: Project, pin: str, line: int, message: str) -
 def test_platforms(project: Project) -> None:
     anywhere = declare(project, 'local = "/a"')
     assert anywhere.supports("cpu")
+    project.write("toolchains/platforms/cuda/platform.toml")
     somewhere = declare(project, 'local = "/a"\nplatforms = ["cuda"]')
     assert not somewhere.supports("cpu")
     assert somewhere.supports("cuda")

@@ -1,7 +1,11 @@
 // Cross-entropy and its gradient that read a row of logits from memory once: a block has the row in
 // registers, 16 bytes at a time, and what does not fit there in shared memory, where each thread
-// reads only what it has written. What fits in neither is read again. The row's largest logit comes
-// first, then the sum relative to it, then the gradient.
+// reads only what it has written. What fits in neither is read again.
+//
+// A block takes one row after another. As soon as the gradients of a pack are written, the same
+// pack of the block's next row is requested in its place: a block has reads and writes on their way
+// at once. Sums are relative to the target's logit and to a power of two that grows where that is
+// too small, so that a row is looked at once before its gradients are computed.
 //
 // Packs lie on 16-byte boundaries whatever the alignment of the row; those at its ends go element
 // by element. Shuffles stay within 32 lanes: one source for waves of 32 and of 64.
@@ -13,7 +17,7 @@
 namespace {
 
 constexpr int kWave = 32;  // lanes that reduce by shuffles, also in waves of 64
-constexpr float kLog2e = 1.44269504f;
+constexpr float kLog2e = 1.44269504f, kLn2 = 0.69314718f;
 #ifdef __HIP_PLATFORM_NVIDIA__
 constexpr int kShared = 100 << 10;  // bytes of shared memory for each of two blocks a processor
 #else
@@ -88,187 +92,231 @@ __device__ void settle() {
 #endif
 }
 
-__device__ float add(float a, float b) { return a + b; }
-__device__ float larger(float a, float b) { return fmaxf(a, b); }
+// What is known of some logits, of which the target's has been taken away: the sum of their
+// exponentials, each divided by 2^base, and their own sum.
+struct Sums {
+  float base, powers, plain;
 
-template <int kThreads, float (*kOp)(float, float)>
-__device__ float reduce(float value, float* scratch) {
+  template <int kLanes> __device__ void join_lanes() {
+    float largest = base;
+#pragma unroll
+    for (int distance = kLanes / 2; distance > 0; distance /= 2) {
+      largest = fmaxf(largest, __shfl_xor(largest, distance, kWave));
+    }
+    powers *= power_of_2(base - largest);
+    base = largest;
+#pragma unroll
+    for (int distance = kLanes / 2; distance > 0; distance /= 2) {
+      powers += __shfl_xor(powers, distance, kWave);
+      plain += __shfl_xor(plain, distance, kWave);
+    }
+  }
+};
+
+// The sums of a block. `scratch` is written again by the next call but one: one barrier is enough.
+template <int kThreads> __device__ Sums join_block(Sums sums, Sums* scratch) {
   constexpr int kWaves = kThreads / kWave;
-#pragma unroll
-  for (int distance = kWave / 2; distance > 0; distance /= 2) {
-    value = kOp(value, __shfl_xor(value, distance, kWave));
-  }
-  if (threadIdx.x % kWave == 0) scratch[threadIdx.x / kWave] = value;
+  sums.join_lanes<kWave>();
+  if (threadIdx.x % kWave == 0) scratch[threadIdx.x / kWave] = sums;
   __syncthreads();
-  value = scratch[threadIdx.x % kWaves];
-#pragma unroll
-  for (int distance = kWaves / 2; distance > 0; distance /= 2) {
-    value = kOp(value, __shfl_xor(value, distance, kWave));
-  }
-  return value;
+  sums = scratch[threadIdx.x % kWaves];
+  sums.join_lanes<kWaves>();
+  return sums;
 }
 
 // A row in packs, of which the first may begin before it.
-template <class T, int kPack, int kThreads, int kHeld> struct Row {
+template <class T, int kPack> struct Row {
   const T* in;
-  int lead, vocab, staged;
+  int lead;
   bool last;  // nothing lies behind this row
-  Pack<T, kPack>* shared;
-  Pack<T, kPack> held[kHeld];
+
+  __device__ Row(const T* logits, int64_t index, int64_t rows, int vocab)
+      : in(logits + index * vocab),
+        lead(kPack > 1 ? (int)((uintptr_t)in % 16 / sizeof(T)) : 0),
+        last(index == rows - 1) {}
 
   __device__ int column(int pack) const { return pack * kPack - lead; }
-  __device__ bool whole(int col) const { return col >= 0 && col + kPack <= vocab; }
-  __device__ bool readable(int col) const { return !last || col + kPack <= vocab; }
+  __device__ bool readable(int col, int vocab) const { return !last || col + kPack <= vocab; }
 
-  __device__ Pack<T, kPack> load(int col) const {
-    Pack<T, kPack> pack;
-    if (readable(col)) {
+  __device__ void load(Pack<T, kPack>& pack, int col, int vocab) const {
+    if (col >= vocab) return;
+    if (readable(col, vocab)) {
       pack = read<T, kPack>(in + col);
     } else {
       for (int j = 0; j < kPack; ++j) {
         if (col + j < vocab) pack.v[j] = in[col + j];
       }
     }
-    return pack;
   }
-
-  // All packs are requested before the first is looked at.
-  __device__ void request() {
-    for (int i = 0; i < staged; ++i) {
-      const int at = i * kThreads + threadIdx.x, col = column(at + kHeld * kThreads);
-      if (col >= vocab) break;
-      if (readable(col)) {
-        copy(shared + at, reinterpret_cast<const Pack<T, kPack>*>(in + col));
-      } else {
-        shared[at].bits = load(col).bits;
+  __device__ void stage(Pack<T, kPack>* to, int col, int vocab) const {
+    if (col >= vocab) return;
+    if (readable(col, vocab)) {
+      copy(to, reinterpret_cast<const Pack<T, kPack>*>(in + col));
+    } else {
+      for (int j = 0; j < kPack; ++j) {
+        if (col + j < vocab) to->v[j] = in[col + j];
       }
-    }
-#pragma unroll
-    for (int i = 0; i < kHeld; ++i) {
-      const int col = column(i * kThreads + threadIdx.x);
-      if (col < vocab) held[i] = load(col);
-    }
-    settle();
-  }
-
-  // Calls f(column, pack) for each pack of this thread.
-  template <class F> __device__ void each(F f) const {
-#pragma unroll
-    for (int i = 0; i < kHeld; ++i) {
-      const int col = column(i * kThreads + threadIdx.x);
-      if (col < vocab) f(col, held[i]);
-    }
-    for (int i = 0; i < staged; ++i) {
-      const int at = i * kThreads + threadIdx.x, col = column(at + kHeld * kThreads);
-      if (col >= vocab) return;
-      f(col, shared[at]);
-    }
-    for (int i = kHeld + staged;; ++i) {
-      const int col = column(i * kThreads + threadIdx.x);
-      if (col >= vocab) return;
-      f(col, load(col));
-    }
-  }
-
-  // Calls f(value) for each element of this thread.
-  template <class F> __device__ void each_value(F f) const {
-    each([&](int col, const Pack<T, kPack>& pack) {
-      if (whole(col)) {
-#pragma unroll
-        for (int j = 0; j < kPack; ++j) f(to_float(pack.v[j]));
-      } else {
-#pragma unroll
-        for (int j = 0; j < kPack; ++j) {
-          if ((unsigned)(col + j) < (unsigned)vocab) f(to_float(pack.v[j]));
-        }
-      }
-    });
-  }
-
-  __device__ void write_at(T* out, int col, const Pack<T, kPack>& pack) const {
-    if (whole(col)) {
-      write<T, kPack>(out + col, pack);
-      return;
-    }
-#pragma unroll
-    for (int j = 0; j < kPack; ++j) {
-      if ((unsigned)(col + j) < (unsigned)vocab) out[col + j] = pack.v[j];
     }
   }
 };
 
 template <class T, int kPack, int kThreads, int kHeld>
-__global__ __launch_bounds__(kThreads) void loss_rows(
+__global__ __launch_bounds__(kThreads, kHeld == 2 ? 5 : 1024 / kThreads) void loss_rows(
     const T* __restrict__ logits, const int64_t* __restrict__ target, float* __restrict__ loss,
     T* __restrict__ dlogits, float smoothing, float z, int64_t ignore_index, int64_t rows,
     int vocab, int staged) {
   extern __shared__ __align__(16) uint4 memory[];
-  __shared__ float maxima[kWave], sums[kWave], distances[kWave];
-  const int64_t row_index = blockIdx.x, chosen = target[row_index];
-  Row<T, kPack, kThreads, kHeld> row;
-  row.in = logits + row_index * vocab;
-  row.lead = kPack > 1 ? (int)((uintptr_t)row.in % 16 / sizeof(T)) : 0;
-  row.vocab = vocab;
-  row.staged = staged;
-  row.last = row_index == rows - 1;
-  row.shared = reinterpret_cast<Pack<T, kPack>*>(memory);
-  T* const out = dlogits + row_index * vocab;
-  if (chosen == ignore_index) {
-    Pack<T, kPack> zeros;
-    for (int j = 0; j < kPack; ++j) zeros.v[j] = from_float<T>(0.0f);
-    for (int i = threadIdx.x; row.column(i) < vocab; i += kThreads) {
-      row.write_at(out, row.column(i), zeros);
+  __shared__ Sums scratch[2][kWave];
+  Pack<T, kPack>* const shared = reinterpret_cast<Pack<T, kPack>*>(memory);
+  const int tid = threadIdx.x;
+  const float label = smoothing / (float)vocab;
+
+  int64_t index = blockIdx.x;
+  Pack<T, kPack> held[kHeld];
+  int64_t chosen = target[index];
+  T of_chosen = logits[chosen != ignore_index ? index * vocab + chosen : 0];
+  Row<T, kPack> row(logits, index, rows, vocab);
+  if (chosen != ignore_index) {
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) row.load(held[i], row.column(i * kThreads + tid), vocab);
+    for (int i = 0; i < staged; ++i) {
+      row.stage(shared + i * kThreads + tid, row.column((i + kHeld) * kThreads + tid), vocab);
     }
-    if (threadIdx.x == 0) loss[row_index] = 0.0f;
-    return;
   }
 
-  row.request();
-  float most = -INFINITY;
-  row.each_value([&](float value) { most = fmaxf(most, value); });
-  const float largest = reduce<kThreads, larger>(most, maxima);
-  float some = 0.0f, below = 0.0f;
-  row.each_value([&](float value) {
-    const float distance = value - largest;
-    some += power_of_2(distance * kLog2e);
-    below += distance;
-  });
-  const float sum = reduce<kThreads, add>(some, sums);
-  const float distance = reduce<kThreads, add>(below, distances) / (float)vocab;
-  const float log_sum = logf(sum), lse = log_sum + largest;
-  if (threadIdx.x == 0) {
-    const float of_target = log_sum + (largest - to_float(row.in[chosen]));
-    const float of_all = log_sum - distance;
-    loss[row_index] = (1.0f - smoothing) * of_target + smoothing * of_all + z * lse * lse;
-  }
+  for (int turn = 0;; ++turn) {
+    const int64_t next_index = index + gridDim.x;
+    const bool more = next_index < rows;
+    const int64_t next_chosen = more ? target[next_index] : ignore_index;
+    const bool ahead = next_chosen != ignore_index, counted = chosen != ignore_index;
+    const Row<T, kPack> next(logits, more ? next_index : index, rows, vocab);
 
-  const float scale = (1.0f + 2.0f * z * lse) / sum, label = smoothing / (float)vocab;
-  row.each([&](int col, const Pack<T, kPack>& pack) {
-    float gradients[kPack];
+    float origin = 0.0f, shift = 0.0f, scale = 0.0f;
+    if (counted) {
+      origin = to_float(of_chosen);
+      Sums sums = {};
+      const auto take = [&](int col, const Pack<T, kPack>& pack) {
+        if (col >= vocab) return;
+        float values[kPack];
+        float most = -INFINITY;
+        if (col >= 0 && col + kPack <= vocab) {
 #pragma unroll
-    for (int j = 0; j < kPack; ++j) {
-      const float share = power_of_2((to_float(pack.v[j]) - largest) * kLog2e);
-      gradients[j] = fmaf(share, scale, -label);
-    }
-    if (chosen >= col && chosen < col + kPack) {
+          for (int j = 0; j < kPack; ++j) {
+            values[j] = to_float(pack.v[j]) - origin;
+            most = fmaxf(most, values[j]);
+            sums.plain += values[j];
+          }
+        } else {
 #pragma unroll
-      for (int j = 0; j < kPack; ++j) {
-        if (chosen == col + j) gradients[j] -= 1.0f - smoothing;
+          for (int j = 0; j < kPack; ++j) {
+            values[j] = -INFINITY;
+            if ((unsigned)(col + j) >= (unsigned)vocab) continue;
+            values[j] = to_float(pack.v[j]) - origin;
+            most = fmaxf(most, values[j]);
+            sums.plain += values[j];
+          }
+        }
+        if (most * kLog2e > sums.base + 60.0f) {
+          sums.powers *= power_of_2(sums.base - most * kLog2e);
+          sums.base = most * kLog2e;
+        }
+#pragma unroll
+        for (int j = 0; j < kPack; ++j) {
+          sums.powers += power_of_2(fmaf(values[j], kLog2e, -sums.base));
+        }
+      };
+#pragma unroll
+      for (int i = 0; i < kHeld; ++i) take(row.column(i * kThreads + tid), held[i]);
+      settle();
+      for (int i = 0; i < staged; ++i) {
+        take(row.column((i + kHeld) * kThreads + tid), shared[i * kThreads + tid]);
       }
+      for (int i = kHeld + staged;; ++i) {
+        const int col = row.column(i * kThreads + tid);
+        if (col >= vocab) break;
+        Pack<T, kPack> pack;
+        row.load(pack, col, vocab);
+        take(col, pack);
+      }
+      sums = join_block<kThreads>(sums, scratch[turn % 2]);
+      const float of_target = logf(sums.powers) + sums.base * kLn2, lse = of_target + origin;
+      if (tid == 0) {
+        const float of_all = of_target - sums.plain / (float)vocab;
+        loss[index] = (1.0f - smoothing) * of_target + smoothing * of_all + z * lse * lse;
+      }
+      shift = sums.base;
+      scale = (1.0f + 2.0f * z * lse) / sums.powers;
+    } else if (tid == 0) {
+      loss[index] = 0.0f;
     }
-    Pack<T, kPack> result;
+
+    if (ahead) of_chosen = next.in[next_chosen];
+    T* const out = dlogits + index * vocab;
+    const auto give = [&](int col, const Pack<T, kPack>& pack) {
+      if (col >= vocab) return;
+      Pack<T, kPack> result;
+      if (counted) {
+        float gradients[kPack];
 #pragma unroll
-    for (int j = 0; j < kPack; ++j) result.v[j] = from_float<T>(gradients[j]);
-    row.write_at(out, col, result);
-  });
+        for (int j = 0; j < kPack; ++j) {
+          const float power = fmaf(to_float(pack.v[j]) - origin, kLog2e, -shift);
+          gradients[j] = fmaf(power_of_2(power), scale, -label);
+        }
+        if (chosen >= col && chosen < col + kPack) {
+#pragma unroll
+          for (int j = 0; j < kPack; ++j) {
+            if (chosen == col + j) gradients[j] -= 1.0f - smoothing;
+          }
+        }
+#pragma unroll
+        for (int j = 0; j < kPack; ++j) result.v[j] = from_float<T>(gradients[j]);
+      } else {
+#pragma unroll
+        for (int j = 0; j < kPack; ++j) result.v[j] = from_float<T>(0.0f);
+      }
+      if (col >= 0 && col + kPack <= vocab) {
+        write<T, kPack>(out + col, result);
+      } else {
+#pragma unroll
+        for (int j = 0; j < kPack; ++j) {
+          if ((unsigned)(col + j) < (unsigned)vocab) out[col + j] = result.v[j];
+        }
+      }
+    };
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) {
+      give(row.column(i * kThreads + tid), held[i]);
+      if (ahead) next.load(held[i], next.column(i * kThreads + tid), vocab);
+    }
+    for (int i = 0; i < staged; ++i) {
+      Pack<T, kPack>* const place = shared + i * kThreads + tid;
+      give(row.column((i + kHeld) * kThreads + tid), *place);
+      if (ahead) next.stage(place, next.column((i + kHeld) * kThreads + tid), vocab);
+    }
+    for (int i = kHeld + staged;; ++i) {
+      const int col = row.column(i * kThreads + tid);
+      if (col >= vocab) break;
+      Pack<T, kPack> pack;
+      row.load(pack, col, vocab);
+      give(col, pack);
+    }
+    if (!more) return;
+    index = next_index;
+    chosen = next_chosen;
+    row = next;
+  }
 }
 
 template <class T, int kPack>
 void by_length(const T* logits, const int64_t* target, float* loss, T* dlogits, float smoothing,
                float z, int64_t ignore_index, int64_t rows, int vocab, hipStream_t stream) {
+  int device = 0, processors = 0;
+  (void)hipGetDevice(&device);
+  (void)hipDeviceGetAttribute(&processors, hipDeviceAttributeMultiprocessorCount, device);
   const int packs = (vocab + kPack - 1 + kPack - 1) / kPack;  // with the widest lead
-  // `bytes` of shared memory are there for what is not in registers.
-  const auto start = [&](auto kernel, int threads, int held, int bytes) {
+  // `bytes` of shared memory are there for what is not in registers. `resident` blocks of a
+  // processor take one row after another; 0: there are as many blocks as rows.
+  const auto start = [&](auto kernel, int threads, int held, int bytes, int resident) {
     const int line = threads * (int)sizeof(Pack<T, kPack>);  // bytes of a pack for each thread
     const int left = (packs + threads - 1) / threads - held;
     const int staged = left < 0 ? 0 : left < bytes / line ? left : bytes / line;
@@ -276,13 +324,17 @@ void by_length(const T* logits, const int64_t* target, float* loss, T* dlogits, 
       (void)hipFuncSetAttribute((const void*)kernel, hipFuncAttributeMaxDynamicSharedMemorySize,
                                 staged * line);
     }
-    kernel<<<dim3((unsigned)rows), dim3(threads), staged * line, stream>>>(
+    const int64_t most = (int64_t)processors * resident;
+    const int64_t blocks = most > 0 && most < rows ? most : rows;
+    kernel<<<dim3((unsigned)blocks), dim3(threads), staged * line, stream>>>(
         logits, target, loss, dlogits, smoothing, z, ignore_index, rows, vocab, staged);
   };
-  if (packs <= 256 * 2) return start(loss_rows<T, kPack, 256, 2>, 256, 2, 0);
-  if (packs <= 256 * 8) return start(loss_rows<T, kPack, 256, 8>, 256, 8, 0);
-  if (packs <= 512 * 8 + kShared / 16) return start(loss_rows<T, kPack, 512, 8>, 512, 8, kShared);
-  start(loss_rows<T, kPack, 1024, 8>, 1024, 8, 2 * kShared);
+  if (packs <= 256 * 2) return start(loss_rows<T, kPack, 256, 2>, 256, 2, 0, 0);
+  if (packs <= 256 * 8) return start(loss_rows<T, kPack, 256, 4>, 256, 4, 16 << 10, 4);
+  if (packs <= 512 * 4 + kShared / 16) {
+    return start(loss_rows<T, kPack, 512, 4>, 512, 4, kShared, 2);
+  }
+  start(loss_rows<T, kPack, 1024, 4>, 1024, 4, 2 * kShared, 1);
 }
 
 template <class T>

@@ -1,6 +1,8 @@
 // Gradients of RMS normalisation that read x and dy once. Lanes keep their columns: a block goes
 // down over many rows, writes dx of each, and adds up what the row contributes to dweight in
 // registers. The next row is requested before the present one is looked at, where registers allow.
+// On NVIDIA, rows in packs wait in shared memory, of which there is room for several: each thread
+// reads only what it has written.
 // Blocks write their sums of columns to the workspace, and a second kernel adds these up, in an
 // order that is always the same.
 //
@@ -183,6 +185,171 @@ __global__ __launch_bounds__(kThreads) void gradients(
   }
 }
 
+#ifdef __HIP_PLATFORM_NVIDIA__
+#define STAGES
+// 16 bytes to shared memory, and what belongs to one stage.
+__device__ void copy(uint4* to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                   (unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+}
+__device__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int kLater> __device__ void settle() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLater) : "memory");
+}
+#endif
+
+#ifdef STAGES
+template <class T, int kThreads, int kLanes, int kItems, int kTurns, int kStages, int kBlocks>
+__global__ __launch_bounds__(kThreads, kBlocks) void staged_gradients(
+    const T* __restrict__ x, const T* __restrict__ weight, const float* __restrict__ rstd,
+    const T* __restrict__ dy, T* __restrict__ dx, float* __restrict__ partial, int64_t rows,
+    int cols) {
+  constexpr int kPack = 16 / sizeof(T), kRows = kThreads / kLanes, kSpan = kLanes * kItems * kPack;
+  constexpr int kStage = kTurns * kItems * 2 * kThreads;  // packs
+  constexpr int kFirst = kLanes < kWave ? kLanes : kWave, kWaves = kLanes / kFirst;
+  extern __shared__ __align__(16) uint4 memory[];
+  __shared__ float scratch[2][kTurns][kWave];
+  __shared__ __align__(16) float joined[kRows > 1 ? kSpan : 4];
+  const int tid = threadIdx.x, lane = tid % kLanes, team = tid / kLanes;
+  const auto column = [&](int item) { return (item * kLanes + lane) * kPack; };
+  const auto row_of = [&](int64_t round, int turn) {
+    return (round * kTurns + turn) * kRows + team;
+  };
+  const auto place = [&](int stage, int turn, int item) {
+    return memory + stage * kStage + (turn * kItems + item) * 2 * kThreads + tid;
+  };
+  const auto request = [&](int64_t round, int stage) {
+#pragma unroll
+    for (int u = 0; u < kTurns; ++u) {
+      const int64_t row = row_of(round, u);
+      if (row < rows) {
+#pragma unroll
+        for (int i = 0; i < kItems; ++i) {
+          if (column(i) >= cols) continue;
+          copy(place(stage, u, i), x + row * cols + column(i));
+          copy(place(stage, u, i) + kThreads, dy + row * cols + column(i));
+        }
+      }
+    }
+    commit();
+  };
+
+  int64_t round = blockIdx.x;
+#pragma unroll
+  for (int i = 0; i < kStages - 1; ++i) request(round + (int64_t)i * gridDim.x, i);
+  float scales[kTurns];
+#pragma unroll
+  for (int u = 0; u < kTurns; ++u) {
+    const int64_t row = row_of(round, u);
+    scales[u] = row < rows ? rstd[row] : 0.0f;
+  }
+  Pack<T, kPack> weights[kItems];
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    if (column(i) < cols) weights[i] = read<T, kPack>(weight + column(i));
+  }
+  const float per_column = 1.0f / (float)cols;
+
+  float sums[kItems][kPack] = {};
+  // All teams of a block go on while one has a row: they share shuffles and barriers.
+  for (int turn = 0, stage = 0; round * kTurns * kRows < rows; ++turn, round += gridDim.x) {
+    settle<kStages - 2>();
+    Pack<T, kPack> normals[kTurns][kItems], gradients[kTurns][kItems];
+    float next[kTurns], along[kTurns];
+#pragma unroll
+    for (int u = 0; u < kTurns; ++u) {
+      const int64_t row = row_of(round + gridDim.x, u);
+      next[u] = row < rows ? rstd[row] : 0.0f;
+      const bool inside = row_of(round, u) < rows;
+      float products = 0.0f;
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        if (!inside || column(i) >= cols) continue;
+        normals[u][i].bits = *place(stage, u, i);
+        gradients[u][i].bits = *(place(stage, u, i) + kThreads);
+#pragma unroll
+        for (int j = 0; j < kPack; ++j) {
+          const float gradient = to_float(gradients[u][i].v[j]);
+          const float both = gradient * (to_float(normals[u][i].v[j]) * scales[u]);
+          products = fmaf(both, to_float(weights[i].v[j]), products);
+          sums[i][j] += both;
+        }
+      }
+      along[u] = products;
+    }
+    const int before = stage == 0 ? kStages - 1 : stage - 1;  // which has been read
+    request(round + (int64_t)(kStages - 1) * gridDim.x, before);
+
+#pragma unroll
+    for (int distance = kFirst / 2; distance > 0; distance /= 2) {
+#pragma unroll
+      for (int u = 0; u < kTurns; ++u) along[u] += __shfl_xor(along[u], distance, kWave);
+    }
+    if constexpr (kWaves > 1) {  // halves of scratch alternate, so that one barrier is enough
+      if (tid % kWave == 0) {
+#pragma unroll
+        for (int u = 0; u < kTurns; ++u) scratch[turn % 2][u][tid / kWave] = along[u];
+      }
+      __syncthreads();
+#pragma unroll
+      for (int u = 0; u < kTurns; ++u) along[u] = scratch[turn % 2][u][tid % kWaves];
+#pragma unroll
+      for (int distance = kWaves / 2; distance > 0; distance /= 2) {
+#pragma unroll
+        for (int u = 0; u < kTurns; ++u) along[u] += __shfl_xor(along[u], distance, kWave);
+      }
+    }
+
+#pragma unroll
+    for (int u = 0; u < kTurns; ++u) {
+      const int64_t row = row_of(round, u);
+      const float scale = scales[u], part = along[u] * per_column * scale;
+      scales[u] = next[u];
+      if (row >= rows) continue;
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        if (column(i) >= cols) continue;
+        Pack<T, kPack> result;
+#pragma unroll
+        for (int j = 0; j < kPack; ++j) {
+          const float gradient = to_float(gradients[u][i].v[j]) * to_float(weights[i].v[j]);
+          result.v[j] =
+              from_float<T>(scale * fmaf(to_float(normals[u][i].v[j]), -part, gradient));
+        }
+        write<T, kPack>(dx + row * cols + column(i), result);
+      }
+    }
+    stage = stage == kStages - 1 ? 0 : stage + 1;
+  }
+  settle<0>();
+
+  // One team after the other adds its sums to those before it.
+  float* out = partial + (int64_t)blockIdx.x * cols;
+#pragma unroll 1
+  for (int turn = 0; turn < kRows; ++turn) {
+    if (turn > 0) __syncthreads();
+    if (team != turn) continue;
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+#pragma unroll
+      for (int j = 0; j < kPack; j += 4) {
+        const int col = column(i) + j;
+        if (col >= cols) continue;
+        Pack<float, 4> part;
+#pragma unroll
+        for (int k = 0; k < 4; ++k) part.v[k] = sums[i][j + k];
+        if (turn > 0) {
+          const Pack<float, 4> others = read<float, 4>(joined + col);
+#pragma unroll
+          for (int k = 0; k < 4; ++k) part.v[k] += others.v[k];
+        }
+        write<float, 4>(turn == kRows - 1 ? out + col : joined + col, part);
+      }
+    }
+  }
+}
+#endif
+
 // A block adds up the sums of kWave columns; each of its waves those of every kWave-th block.
 __global__ __launch_bounds__(kWave * kWave) void finish(const float* __restrict__ partial,
                                                         float* __restrict__ dweight, int blocks,
@@ -226,6 +393,47 @@ template <class T, int kPack> void by_length(const T* x, const T* weight, const 
     finish<<<dim3((unsigned)((cols + kWave - 1) / kWave)), dim3(kWave * kWave), 0, stream>>>(
         partial, dweight, (int)blocks, cols);
   };
+#ifdef STAGES
+  if constexpr (kPack > 1) {
+    const auto start_staged = [&](auto kernel, int threads, int lanes, int rows_at_once,
+                                  int bytes, int resident) {
+      (void)hipFuncSetAttribute((const void*)kernel, hipFuncAttributeMaxDynamicSharedMemorySize,
+                                bytes);
+      const int64_t rows_of_block = (int64_t)threads / lanes * rows_at_once;
+      const int64_t turns = (rows + rows_of_block - 1) / rows_of_block;
+      int64_t blocks = (int64_t)processors * resident;
+      if (blocks > kMaxBlocks) blocks = kMaxBlocks;
+      if (blocks < 1) blocks = 1;
+      const int64_t turns_of_block = (turns + blocks - 1) / blocks;
+      blocks = (turns + turns_of_block - 1) / turns_of_block;
+      kernel<<<dim3((unsigned)blocks), dim3(threads), bytes, stream>>>(x, weight, rstd, dy, dx,
+                                                                       partial, rows, cols);
+      finish<<<dim3((unsigned)((cols + kWave - 1) / kWave)), dim3(kWave * kWave), 0, stream>>>(
+          partial, dweight, (int)blocks, cols);
+    };
+    const int packs = cols / kPack;
+    if (packs <= 16) {
+      return start_staged(staged_gradients<T, 256, 16, 1, 1, 4, 4>, 256, 16, 1,
+                          32768, 4);
+    }
+    if (packs <= 32) {
+      return start_staged(staged_gradients<T, 256, 32, 1, 1, 4, 4>, 256, 32, 1,
+                          32768, 4);
+    }
+    if (packs <= 256) {
+      return start_staged(staged_gradients<T, 256, 256, 1, 1, 4, 4>, 256, 256, 1,
+                          32768, 4);
+    }
+    if (packs <= 512) {
+      return start_staged(staged_gradients<T, 512, 512, 1, 1, 5, 2>, 512, 512, 1,
+                          81920, 2);
+    }
+    if (packs <= 1024) {
+      return start_staged(staged_gradients<T, 1024, 1024, 1, 1, 5, 1>, 1024, 1024, 1,
+                          163840, 1);
+    }
+  }
+#endif
   constexpr int kMost = 8 / kPack;  // packs of eight elements, of which short rows hold one or more
   const int packs = cols / kPack;
   if (packs <= 16) return start(gradients<T, kPack, kBlock, 16, 1>, kBlock, 16);

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-GROUPS_A_PROGRAM = 16
+GROUPS_A_PROGRAM = 8
 LEAST = tl.constexpr(1e-20)  # a group of smaller products counts as zeros
 
 

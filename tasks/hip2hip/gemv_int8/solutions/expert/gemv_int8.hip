@@ -35,11 +35,17 @@ template <class T> union Values {
   T v[kPack];
 };
 
-// The int8 weight of a byte whose first bit has been flipped, which makes it 0 .. 255, larger by
-// 128: set into the last bits of 2^23, without a conversion, of which a GPU does few at a time. The
-// difference is exact.
-__device__ float from_flipped(uint32_t byte) {
-  return __uint_as_float(0x4b000000 | byte) - 8388736.0f;
+// The int8 weight in byte `at` of a word whose bytes' first bits have been flipped, which makes
+// them 0 .. 255, larger by 128: set into the last bits of 2^23, without a conversion, of which a
+// GPU does few at a time. The difference is exact.
+__device__ float from_flipped(uint32_t word, int at) {
+  uint32_t bits;
+#ifdef __HIP_PLATFORM_NVIDIA__
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(bits) : "r"(word), "r"(0x4b000000u), "r"(0x7440u | at));
+#else
+  bits = 0x4b000000 | (word >> 8 * at & 255);
+#endif
+  return __uint_as_float(bits) - 8388736.0f;
 }
 
 template <class T, int kRows, bool kAligned>
@@ -84,7 +90,7 @@ __global__ __launch_bounds__(kThreads, kRows == 1 ? 8 : 4) void gemv(
 #pragma unroll
           for (int j = 0; j < kPack; ++j) {
             const uint32_t word = j < 4 ? words[i][o].x : words[i][o].y;
-            weights[o][j] = from_flipped((word >> 8 * (j % 4) & 255) ^ 0x80);
+            weights[o][j] = from_flipped(word ^ 0x80808080u, j % 4);
           }
         }
 #pragma unroll
@@ -108,7 +114,7 @@ __global__ __launch_bounds__(kThreads, kRows == 1 ? 8 : 4) void gemv(
     for (int in = threadIdx.x; in < ins; in += kThreads) {
       float weights[kOuts];
 #pragma unroll
-      for (int o = 0; o < kOuts; ++o) weights[o] = from_flipped((uint8_t)channels[o][in] ^ 0x80);
+      for (int o = 0; o < kOuts; ++o) weights[o] = from_flipped((uint8_t)channels[o][in] ^ 0x80, 0);
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
         const float value = to_float(rows[r][in]);

@@ -21,7 +21,7 @@ constexpr int kShortThreads = 128;     // of blocks that bring short slabs
 constexpr int kItems = 7;              // packs that each of them brings
 constexpr int kShortSlab = 4096;       // bytes
 constexpr int kFewColumns = 128;       // at most kThreads
-constexpr int kResident = 8;           // blocks of a processor
+constexpr int kResident = 3;           // blocks of a processor
 constexpr int64_t kMostBlocks = 2048;  // of slabs that are cut into parts
 
 __device__ float to_float(float v) { return v; }
@@ -239,7 +239,7 @@ __global__ __launch_bounds__(kThreads) void few_columns(
 
 // A part of kWave packs of columns a block; each of its waves takes every kWaves-th row.
 template <class T, int kPack>
-__global__ __launch_bounds__(kThreads) void many_columns(
+__global__ __launch_bounds__(kThreads, kResident) void many_columns(
     const T* __restrict__ x, Results<T> results, int64_t size, int inner, int tiles, int parts) {
   constexpr int kWaves = kThreads / kWave, kCols = kWave * kPack;
   __shared__ Sum sums[kWaves][kPack][kWave + 1];
@@ -257,6 +257,19 @@ __global__ __launch_bounds__(kThreads) void many_columns(
   if (col < inner) {
     const T* from = x + slab * size * inner + col;
     int64_t row = part * of_part + wave;
+    for (; row + 7 * kWaves < stop; row += 8 * kWaves) {
+      Pack<T, kPack> several[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i) several[i] = read<T, kPack>(from + (row + i * kWaves) * inner);
+#pragma unroll
+      for (int k = 0; k < 8; k += 4) {
+#pragma unroll
+        for (int j = 0; j < kPack; ++j) {
+          own[j].take(several[k].v[j], several[k + 1].v[j], several[k + 2].v[j],
+                      several[k + 3].v[j]);
+        }
+      }
+    }
     for (; row + 3 * kWaves < stop; row += 4 * kWaves) {
       Pack<T, kPack> several[4];
 #pragma unroll
@@ -266,10 +279,16 @@ __global__ __launch_bounds__(kThreads) void many_columns(
         own[j].take(several[0].v[j], several[1].v[j], several[2].v[j], several[3].v[j]);
       }
     }
-    for (; row < stop; row += kWaves) {
-      const Pack<T, kPack> one = read<T, kPack>(from + row * inner);
+    Pack<T, kPack> others[3];  // requested together, too
 #pragma unroll
-      for (int j = 0; j < kPack; ++j) own[j].take(to_float(one.v[j]));
+    for (int i = 0; i < 3; ++i) {
+      if (row + i * kWaves < stop) others[i] = read<T, kPack>(from + (row + i * kWaves) * inner);
+    }
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+      if (row + i * kWaves >= stop) continue;
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) own[j].take(to_float(others[i].v[j]));
     }
   }
 #pragma unroll
@@ -314,8 +333,9 @@ int64_t parts_of(int64_t blocks, int64_t most) {
   (void)hipDeviceGetAttribute(&processors, hipDeviceAttributeMultiprocessorCount, device);
   const int64_t resident = (int64_t)processors * kResident;
   const int64_t wanted = resident < kMostBlocks ? resident : kMostBlocks;
-  const int64_t parts = (wanted + blocks - 1) / blocks;
-  return most < 1 ? 1 : parts < most ? parts : most;
+  const int64_t parts = wanted / blocks;  // all blocks run at once
+  if (parts < 1 || most < 1) return 1;
+  return parts < most ? parts : most;
 }
 
 template <class T>

@@ -1,48 +1,96 @@
 """Gradients of layer normalisation in one pass over x and dy.
 
-As many programs as the device runs at once walk over the rows. A row stays in registers between its
-sums and its gradient. Each program adds up its parts of the parameters' gradients, and a second,
-small kernel adds the parts in a fixed order.
+As many programs as the device runs at once walk over the rows; the next rows are on their way to
+shared memory meanwhile. A row stays in registers between its sums and its gradient. Each program
+adds up its parts of the parameters' gradients, and a second, small kernel adds the parts in a fixed
+order.
 """
 
 import torch
 import triton
 import triton.language as tl
 
-ELEMENTS_A_PROGRAM = 1024
 ELEMENTS_A_WARP = 256
-WARPS_AT_ONCE = 4224  # 32 on each of 132 multiprocessors
+ROWS_AT_ONCE = 2  # of rows that more than one warp works on
+SHORT = 512  # elements: shorter rows share a program, so that a warp has rows of its own
+SHORT_ROWS = 2048  # elements of short rows in a program
+WARPS_AT_ONCE = 2640  # 20 on each of 132 multiprocessors
+WARPS_OF_CHUNKS = 2112
+MULTIPROCESSORS = 132
+MEMORY = 2**17  # bytes of rows on their way to a program
+
+
+@triton.jit
+def add_both(a, b, c, d):
+    return a + c, b + d
 
 
 @triton.jit
 def rows_kernel(
     x, weight, mean, rstd, dy, dx, of_weight, of_bias, rows, cols,
-    ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    ROWS: tl.constexpr, KEPT: tl.constexpr, WIDTH: tl.constexpr, CHUNKS: tl.constexpr,
+    STAGES: tl.constexpr,
 ):  # fmt: skip
+    """A row is CHUNKS times WIDTH long; sums of KEPT rows (ROWS, or 1) are kept apart."""
     program = tl.program_id(0)
-    col = tl.arange(0, BLOCK)
-    gain = tl.load(weight + col, mask=col < cols, other=0.0).to(tl.float32)[None, :]
-    weights = tl.zeros((ROWS, BLOCK), dtype=tl.float32)
-    biases = tl.zeros((ROWS, BLOCK), dtype=tl.float32)
-    for first in range(program * ROWS, rows, tl.num_programs(0) * ROWS):
+    lane = tl.arange(0, WIDTH)[None, :]
+    gains = ()
+    weights = ()
+    biases = ()
+    for chunk in tl.static_range(CHUNKS):
+        col = chunk * WIDTH + lane
+        gain = tl.load(weight + col, mask=col < cols, other=0.0).to(tl.float32)
+        gains = gains + (gain,)
+        weights = weights + (tl.zeros((KEPT, WIDTH), dtype=tl.float32),)
+        biases = biases + (tl.zeros((KEPT, WIDTH), dtype=tl.float32),)
+    for first in tl.range(program * ROWS, rows, tl.num_programs(0) * ROWS, num_stages=STAGES):
         row = first + tl.arange(0, ROWS)
-        inside = (row < rows)[:, None] & (col < cols)[None, :]
-        at = row.to(tl.int64)[:, None] * cols + col[None, :]
-        value = tl.load(x + at, mask=inside, other=0.0, eviction_policy="evict_first")
-        upper = tl.load(dy + at, mask=inside, other=0.0, eviction_policy="evict_first")
+        begin = row.to(tl.int64)[:, None] * cols
         centre = tl.load(mean + row, mask=row < rows, other=0.0)[:, None]
         scale = tl.load(rstd + row, mask=row < rows, other=0.0)[:, None]
-        upper = upper.to(tl.float32)
-        normal = tl.where(inside, (value.to(tl.float32) - centre) * scale, 0.0)
-        gradient = upper * gain
-        average = tl.sum(gradient, axis=1)[:, None] / cols
-        along = tl.sum(gradient * normal, axis=1)[:, None] / cols
-        tl.store(dx + at, scale * (gradient - average - normal * along), mask=inside)
-        weights += upper * normal
-        biases += upper
-    place = program * cols + col
-    tl.store(of_weight + place, tl.sum(weights, axis=0), mask=col < cols)
-    tl.store(of_bias + place, tl.sum(biases, axis=0), mask=col < cols)
+        normals = ()
+        gradients = ()
+        next_weights = ()
+        next_biases = ()
+        for chunk in tl.static_range(CHUNKS):
+            col = chunk * WIDTH + lane
+            inside = (row < rows)[:, None] & (col < cols)
+            at = begin + col
+            value = tl.load(x + at, mask=inside, other=0.0, eviction_policy="evict_first")
+            upper = tl.load(dy + at, mask=inside, other=0.0, eviction_policy="evict_first")
+            upper = upper.to(tl.float32)
+            normal = (value.to(tl.float32) - centre) * scale
+            gradient = upper * gains[chunk]
+            normals = normals + (normal,)
+            gradients = gradients + (gradient,)
+            if chunk == 0:
+                sums = gradient
+                products = gradient * normal
+            else:
+                sums += gradient
+                products += gradient * normal
+            if KEPT == ROWS:
+                next_weights = next_weights + (weights[chunk] + upper * normal,)
+                next_biases = next_biases + (biases[chunk] + upper,)
+            else:
+                more = tl.sum(upper * normal, axis=0)[None, :]
+                next_weights = next_weights + (weights[chunk] + more,)
+                next_biases = next_biases + (biases[chunk] + tl.sum(upper, axis=0)[None, :],)
+        weights = next_weights
+        biases = next_biases
+        average, along = tl.reduce((sums, products), 1, add_both)
+        average = average[:, None] / cols
+        along = along[:, None] / cols
+        for chunk in tl.static_range(CHUNKS):
+            col = chunk * WIDTH + lane
+            inside = (row < rows)[:, None] & (col < cols)
+            result = scale * (gradients[chunk] - average - normals[chunk] * along)
+            tl.store(dx + begin + col, result, mask=inside)
+    for chunk in tl.static_range(CHUNKS):
+        col = chunk * WIDTH + lane
+        place = program * cols + col
+        tl.store(of_weight + place, tl.sum(weights[chunk], axis=0)[None, :], mask=col < cols)
+        tl.store(of_bias + place, tl.sum(biases[chunk], axis=0)[None, :], mask=col < cols)
 
 
 @triton.jit
@@ -64,16 +112,34 @@ def sum_kernel(
 
 def layernorm_backward(x, weight, mean, rstd, dy, dx, dweight, dbias, *, rows, cols):
     """Write the gradients of x [rows, cols], weight [cols] and bias [cols]."""
-    block = triton.next_power_of_2(cols)
-    together = max(1, min(ELEMENTS_A_PROGRAM // block, triton.next_power_of_2(rows)))
-    warps = min(max(together * block // ELEMENTS_A_WARP, 1), 32)
-    parts = min(triton.cdiv(rows, together), WARPS_AT_ONCE // warps)
+    width = triton.next_power_of_2(cols)
+    chunks, kept = 1, 1
+    if width <= SHORT:
+        together = min(SHORT_ROWS // width, triton.next_power_of_2(rows))
+        kept = together
+        warps = max(together * width // ELEMENTS_A_WARP, 1)
+    elif 8 * cols <= 5 * width and cols % 4 != 0:
+        # Few of a power of two's lanes would work, and no load is wide.
+        together, warps = 1, min(max(width // 512, 1), 16)
+        width //= 16
+        chunks = triton.cdiv(cols, width)
+    else:
+        together, warps = ROWS_AT_ONCE, min(width // ELEMENTS_A_WARP, 32)
+    size = 2 * width * chunks * x.element_size()
+    if together * size > MEMORY:
+        together = 1
+    stages = 3 if 2 * together * size <= MEMORY else 2
+    at_once = WARPS_AT_ONCE if chunks == 1 else WARPS_OF_CHUNKS
+    parts = min(triton.cdiv(rows, together), max(at_once // warps, MULTIPROCESSORS))
     of_weight = torch.empty((parts, cols), dtype=torch.float32, device=x.device)
     of_bias = torch.empty_like(of_weight)
     rows_kernel[(parts,)](
         x, weight, mean, rstd, dy, dx, of_weight, of_bias, rows, cols,
-        ROWS=together, BLOCK=block, num_warps=warps,
+        ROWS=together, KEPT=kept, WIDTH=width, CHUNKS=chunks, STAGES=stages, num_warps=warps,
     )  # fmt: skip
-    sum_kernel[(triton.cdiv(cols, 32),)](
-        of_weight, of_bias, dweight, dbias, parts, cols, PARTS=64, BLOCK=32, num_warps=8
-    )
+    # All parts of a few columns are asked for at once.
+    few = 8 if cols <= 4096 else 16
+    sum_kernel[(triton.cdiv(cols, few),)](
+        of_weight, of_bias, dweight, dbias, parts, cols,
+        PARTS=min(triton.next_power_of_2(parts), 4096 // few), BLOCK=few, num_warps=8,
+    )  # fmt: skip

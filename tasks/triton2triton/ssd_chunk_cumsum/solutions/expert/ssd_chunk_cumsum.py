@@ -7,19 +7,20 @@ import triton
 import triton.language as tl
 
 MOST_HEADS = 8
-ELEMENTS_A_WARP = 512
+ELEMENTS_A_WARP = 256
+PROGRAMS_ENOUGH = 396  # 3 on each of 132 multiprocessors
 
 
 @triton.jit
 def chunk_cumsum_kernel(
-    dt, a, bias, delta, total, low, high, chunks, size, heads, parts,
-    HEADS: tl.constexpr, BLOCK: tl.constexpr,
+    dt, a, bias, delta, total, low, high, chunks, size, units,
+    UNIT: tl.constexpr, HEADS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     # The parts of a chunk's heads are neighbours, as in dt.
-    program = tl.program_id(0)
-    chunk = program // parts % chunks
-    sequence = program // parts // chunks
-    head = program % parts * HEADS + tl.arange(0, HEADS)
+    heads = units * UNIT  # a multiple that the compiler knows: heads are read in whole vectors
+    chunk = tl.program_id(1)
+    sequence = tl.program_id(2)
+    head = tl.program_id(0) * HEADS + tl.arange(0, HEADS)
     time = tl.arange(0, BLOCK)
     known = head < heads
     inside = known[:, None] & (time < size)[None, :]
@@ -40,8 +41,14 @@ def ssd_chunk_cumsum(dt, a, bias, delta, total, *, low, high, batch, chunks, siz
     """Write steps and their decays, summed up within chunks of dt [batch, chunks * size, heads]."""
     block = triton.next_power_of_2(size)
     together = min(triton.next_power_of_2(heads), MOST_HEADS)
-    parts = triton.cdiv(heads, together)
-    chunk_cumsum_kernel[(batch * chunks * parts,)](
-        dt, a, bias, delta, total, low, high, chunks, size, heads, parts,
-        HEADS=together, BLOCK=block, num_warps=max(1, together * block // ELEMENTS_A_WARP),
+    # Few heads are spread over many programs: each reads its sectors for itself, but at once.
+    while together > 1 and batch * chunks * triton.cdiv(heads, together) < PROGRAMS_ENOUGH:
+        together //= 2
+    unit = 16 // dt.element_size()
+    if heads % unit or dt.data_ptr() % 16:
+        unit = 1
+    chunk_cumsum_kernel[(triton.cdiv(heads, together), chunks, batch)](
+        dt, a, bias, delta, total, low, high, chunks, size, heads // unit,
+        UNIT=unit, HEADS=together, BLOCK=block,
+        num_warps=min(max(2, together * block // ELEMENTS_A_WARP), 8),
     )  # fmt: skip

@@ -1,7 +1,8 @@
 // Causal convolution of each channel and SiLU: a thread computes packs of 16 bytes along the
 // sequence. Of the pack before it needs the last few values, and reads the pack once more, from the
-// cache. All packs are requested before the first is looked at. Packs lie on 16-byte boundaries
-// whatever the length of a sequence; those that are cut by a sequence's end go element by element.
+// cache. All packs are requested before the first is looked at. Where rows are aligned, a block has
+// a piece of one row, and its taps. Elsewhere packs lie on 16-byte boundaries whatever the length
+// of a sequence; those that are cut by a sequence's end go element by element.
 #include <hip/hip_bf16.h>
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
@@ -24,15 +25,24 @@ template <> __device__ __hip_bfloat16 from_float<__hip_bfloat16>(float v) {
   return __float2bfloat16(v);
 }
 
-// One element, or as many as 16 bytes hold. They are moved as `bits`: a compiler may cut a copy of
-// the elements into pieces.
-template <class T, int kPack> union Pack {
-  uint4 bits;
-  T v[kPack];
+// As many elements as a word of 16 bytes or fewer holds. They are moved as `bits`: a compiler may
+// cut a copy of the elements into pieces.
+template <int kBytes> struct WordOf;
+template <> struct WordOf<2> {
+  using Type = uint16_t;
 };
-template <class T> union Pack<T, 1> {
-  T bits;
-  T v[1];
+template <> struct WordOf<4> {
+  using Type = uint32_t;
+};
+template <> struct WordOf<8> {
+  using Type = uint2;
+};
+template <> struct WordOf<16> {
+  using Type = uint4;
+};
+template <class T, int kPack> union Pack {
+  typename WordOf<kPack * sizeof(T)>::Type bits;
+  T v[kPack];
 };
 
 template <class T, int kPack> __device__ Pack<T, kPack> read(const T* from) {
@@ -144,6 +154,57 @@ __global__ __launch_bounds__(kThreads) void convolve(
   }
 }
 
+// A block has a piece of one row: all its threads have the same taps, and nothing is divided.
+template <class T>
+__global__ __launch_bounds__(kThreads) void convolve_row(
+    const T* __restrict__ x, const T* __restrict__ weight, const T* __restrict__ bias,
+    T* __restrict__ y, int seq, int width) {
+  constexpr int kPack = 16 / sizeof(T);
+  const int channel = blockIdx.x, stride = (int)blockDim.x * kPack;
+  const int64_t row = ((int64_t)blockIdx.z * gridDim.x + channel) * seq;
+  const int first = (int)blockIdx.y * stride * kItems + (int)threadIdx.x * kPack;
+  const T* const from = x + row;
+
+  Pack<T, kPack> here[kItems];
+  Pack<T, kTaps> before[kItems];  // as many as there are taps: one more than is needed, but aligned
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    const int time = first + i * stride;
+    if (time < seq) here[i] = read<T, kPack>(from + time);
+  }
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    const int time = first + i * stride;
+    before[i].bits = {};
+    if (time < seq && time > 0) before[i] = read<T, kTaps>(from + time - kTaps);
+  }
+  float factors[kTaps];
+#pragma unroll
+  for (int back = 0; back < kTaps; ++back) {
+    factors[back] = back < width ? to_float(weight[channel * width + width - 1 - back]) : 0.0f;
+  }
+  const float start = to_float(bias[channel]);
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    const int time = first + i * stride;
+    if (time >= seq) break;
+    float values[kTaps + kPack];  // of the time kTaps before the pack, and on
+#pragma unroll
+    for (int j = 0; j < kTaps; ++j) values[j] = to_float(before[i].v[j]);
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) values[kTaps + j] = to_float(here[i].v[j]);
+    Pack<T, kPack> result;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      float z = start;
+#pragma unroll
+      for (int back = kTaps - 1; back >= 0; --back) z += factors[back] * values[kTaps + j - back];
+      result.v[j] = from_float<T>(silu(z));
+    }
+    write<T, kPack>(y + row + time, result);
+  }
+}
+
 template <class T, int kPack>
 void launch(const T* x, const T* weight, const T* bias, T* y, int64_t total, int64_t channels,
             int64_t seq, int64_t width, hipStream_t stream) {
@@ -157,6 +218,18 @@ template <class T>
 hipError_t causal_conv1d(const T* x, const T* weight, const T* bias, T* y, int64_t batch,
                          int64_t channels, int64_t seq, int64_t width, hipStream_t stream) {
   const bool aligned = ((uintptr_t)x | (uintptr_t)y) % 16 == 0;
+  constexpr int kPack = 16 / sizeof(T);
+  if (aligned && seq % kPack == 0) {
+    const int64_t packs = seq / kPack;
+    // Threads in whole waves of 64, as few as have the row in one piece.
+    int64_t threads = (packs + kItems * 64 - 1) / (kItems * 64) * 64;
+    if (threads > kThreads) threads = kThreads;
+    const int64_t pieces = (packs + threads * kItems - 1) / (threads * kItems);
+    convolve_row<T><<<dim3((unsigned)channels, (unsigned)pieces, (unsigned)batch),
+                      dim3((unsigned)threads), 0, stream>>>(x, weight, bias, y, (int)seq,
+                                                            (int)width);
+    return hipGetLastError();
+  }
   const auto start = aligned ? launch<T, 16 / sizeof(T)> : launch<T, 1>;
   start(x, weight, bias, y, batch * channels * seq, channels, seq, width, stream);
   return hipGetLastError();

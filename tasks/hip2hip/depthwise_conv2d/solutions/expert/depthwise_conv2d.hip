@@ -1,7 +1,9 @@
-// A depthwise convolution, channels last: a thread computes kDown x kAcross outputs of a pair of
-// channels, or of one where pairs are not aligned. It reads and converts each row of its inputs
-// once, and adds it to all of its rows of outputs. Filters of 3, 5 and 7 are unrolled; others go
-// output by output.
+// A depthwise convolution, channels last. Where pixels are aligned, a block brings a tile of 32
+// channels with its border to shared memory, zeros included, and a thread computes kTall x kAcross
+// outputs of a pair of channels from there: it reads and converts each row of its inputs once, and
+// adds it to all of its rows of outputs. Elsewhere, and where there are too few tiles for all
+// processors, threads read from memory, a pair of channels or one. Filters of 3, 5 and 7 are
+// unrolled; others go output by output.
 #include <hip/hip_bf16.h>
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
@@ -189,6 +191,177 @@ __global__ __launch_bounds__(kThreads) void convolve_any(
   store<T, kPack>(y + image + at, sum);
 }
 
+constexpr int kSpan = 32;            // channels of a tile
+constexpr int kPairs = kSpan / 2;    // threads along them
+constexpr int kTall = 2;         // rows of a thread
+constexpr int kMostThreads = 256;    // of a block with a tile
+constexpr int kResident = 1;  // blocks of a processor at least
+// Bytes that a row of a tile is longer: two groups of a warp, kTall rows apart, meet other banks.
+constexpr int kSkew = 64 / kTall;
+constexpr int kTileBytes = 40 << 10;  // at most
+constexpr int64_t kFewTiles = 132;
+
+struct Tiling {
+  int height, width, channels;
+  unsigned spans, tiles_across, tiles_down;  // of an image
+  int across, down;                          // threads of a block
+};
+
+// Copies 16 bytes to shared memory, or zeros; they are there after await(). On NVIDIA no register
+// waits for them, and so all of a tile is on its way at once.
+__device__ void bring(uint4* to, const void* from, bool there) {
+#ifdef __HIP_PLATFORM_NVIDIA__
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                   (uint32_t)__cvta_generic_to_shared(to)),
+               "l"(from), "r"(there ? 16 : 0)
+               : "memory");
+#else
+  *to = there ? *static_cast<const uint4*>(from) : uint4{};
+#endif
+}
+
+__device__ void await() {
+#ifdef __HIP_PLATFORM_NVIDIA__
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+template <class T, int kSize>
+__global__ __launch_bounds__(kMostThreads, kResident) void convolve_tile(
+    const T* __restrict__ x, const T* __restrict__ weight, const T* __restrict__ bias,
+    T* __restrict__ y, Tiling tiling) {
+  constexpr int kHalf = kSize / 2, kWide = kAcross + kSize - 1;
+  constexpr int kLoad = 16 / sizeof(T), kLoads = kSpan / kLoad;
+  __shared__ float2 taps_of[kSize * kSize][kPairs];
+  extern __shared__ uint4 tile[];  // of each pixel kSpan channels
+  unsigned index = blockIdx.x;
+  const int channel = (int)(index % tiling.spans) * kSpan;
+  index /= tiling.spans;
+  const int left = (int)(index % tiling.tiles_across) * tiling.across * kAcross;
+  index /= tiling.tiles_across;
+  const int top = (int)(index % tiling.tiles_down) * tiling.down * kTall;
+  const int64_t image = (int64_t)(index / tiling.tiles_down) * tiling.height * tiling.width;
+  const int pair = threadIdx.x % kPairs, group = threadIdx.x / kPairs;
+  const int cols = tiling.across * kAcross + kSize - 1, rows = tiling.down * kTall + kSize - 1;
+
+  // Each group of kPairs threads brings rows, a thread the same part of every kOnce-th pixel.
+  constexpr int kOnce = kPairs / kLoads;
+  const int part = pair % kLoads * kLoad, begin = pair / kLoads;
+  const bool within = channel + part < tiling.channels;
+  const int pitch = cols * kSpan + kSkew / (int)sizeof(T);
+  const T* const from = x + image * tiling.channels + (within ? channel + part : 0);
+  for (int down = group; down < rows; down += tiling.across * tiling.down) {
+    const int row = top + down - kHalf;
+    const bool inside = within && (unsigned)row < (unsigned)tiling.height;
+    const T* const line = from + (inside ? row : 0) * tiling.width * tiling.channels;
+    uint4* to = tile + down * pitch / kLoad + pair;
+#pragma unroll 4
+    for (int at = begin; at < cols; at += kOnce, to += kPairs) {
+      const int col = left + at - kHalf;
+      const bool there = inside && (unsigned)col < (unsigned)tiling.width;
+      bring(to, line + (there ? col : 0) * tiling.channels, there);
+    }
+  }
+  const bool used = channel + 2 * pair < tiling.channels;
+  for (int tap = group; tap < kSize * kSize; tap += tiling.across * tiling.down) {
+    Values<2> pack{};
+    if (used) pack = load<T, 2>(weight + tap * tiling.channels + channel + 2 * pair);
+    taps_of[tap][pair] = float2{pack.v[0], pack.v[1]};
+  }
+  Values<2> sums[kTall][kAcross];
+  Values<2> start{};
+  if (used) start = load<T, 2>(bias + channel + 2 * pair);
+#pragma unroll
+  for (int d = 0; d < kTall; ++d) {
+#pragma unroll
+    for (int c = 0; c < kAcross; ++c) sums[d][c] = start;
+  }
+  await();
+  __syncthreads();
+
+  const int first_row = group / tiling.across * kTall, first_col = group % tiling.across * kAcross;
+  const T* line =
+      reinterpret_cast<const T*>(tile) + first_row * pitch + first_col * kSpan + 2 * pair;
+  // Row `step` of the inputs meets row step - d of the filter in row d of the outputs.
+  Values<2> taps[kTall][kSize] = {};
+#pragma unroll
+  for (int step = 0; step < kSize + kTall - 1; ++step) {
+#pragma unroll
+    for (int d = kTall - 1; d > 0; --d) {
+#pragma unroll
+      for (int t = 0; t < kSize; ++t) taps[d][t] = taps[d - 1][t];
+    }
+    if (step < kSize) {
+#pragma unroll
+      for (int t = 0; t < kSize; ++t) {
+        const float2 tap = taps_of[step * kSize + t][pair];
+        taps[0][t] = Values<2>{{tap.x, tap.y}};
+      }
+    }
+    Values<2> inputs[kWide];
+#pragma unroll
+    for (int i = 0; i < kWide; ++i) inputs[i] = load<T, 2>(line + i * kSpan);
+    line += pitch;
+#pragma unroll
+    for (int d = 0; d < kTall; ++d) {
+      if (step - d < 0 || step - d >= kSize) continue;
+#pragma unroll
+      for (int t = 0; t < kSize; ++t) {
+#pragma unroll
+        for (int c = 0; c < kAcross; ++c) add_product(sums[d][c], inputs[c + t], taps[d][t]);
+      }
+    }
+  }
+
+  if (!used) return;
+  T* const to = y + image * tiling.channels + channel + 2 * pair;
+#pragma unroll
+  for (int d = 0; d < kTall; ++d) {
+    const int row = top + first_row + d;
+    if (row >= tiling.height) break;
+#pragma unroll
+    for (int c = 0; c < kAcross; ++c) {
+      const int col = left + first_col + c;
+      if (col >= tiling.width) break;
+      store<T, 2>(to + (row * tiling.width + col) * tiling.channels, sums[d][c]);
+    }
+  }
+}
+
+// Starts blocks with tiles, if there are enough of them for all processors.
+template <class T, int kSize>
+bool by_tile(const T* x, const T* weight, const T* bias, T* y, int64_t images, const Shape& shape,
+             hipStream_t stream) {
+  Tiling best{};
+  int64_t blocks = 0, bytes = 0;
+  double least = 1e30;
+  const auto parts = [](int64_t whole, int64_t part) { return (whole + part - 1) / part; };
+  for (int across = 1; across <= 8; ++across) {
+    for (int down = 1; down <= 16; ++down) {
+      const int64_t cols = across * kAcross, rows = down * kTall;
+      const int64_t of_tile = (cols + kSize - 1) * (rows + kSize - 1);
+      const int64_t size = of_tile * kSpan * sizeof(T) + (rows + kSize - 1) * kSkew;
+      if (across * down < 4 || kPairs * across * down > kMostThreads || size > kTileBytes) continue;
+      const int64_t tiles = parts(shape.width, cols) * parts(shape.height, rows);
+      // Instructions of a tile, about: what is brought, and what is computed.
+      const double cost = (double)tiles * (of_tile * (sizeof(T) * kSpan / 16) * 12.0 +
+                                           cols * rows * kPairs * (2.4 * kSize * kSize + 12.0));
+      if (cost >= least) continue;
+      least = cost;
+      bytes = size;
+      best = Tiling{shape.height, shape.width, shape.channels,
+                    (unsigned)parts(shape.channels, kSpan), (unsigned)parts(shape.width, cols),
+                    (unsigned)parts(shape.height, rows), across, down};
+      blocks = images * tiles * best.spans;
+    }
+  }
+  if (blocks < kFewTiles) return false;
+  convolve_tile<T, kSize>
+      <<<dim3((unsigned)blocks), dim3((unsigned)(kPairs * best.across * best.down)), (size_t)bytes,
+         stream>>>(x, weight, bias, y, best);
+  return true;
+}
+
 template <class T, int kPack>
 void by_size(const T* x, const T* weight, const T* bias, T* y, int64_t images, Shape shape,
              hipStream_t stream) {
@@ -213,6 +386,13 @@ hipError_t depthwise_conv2d(const T* x, const T* weight, const T* bias, T* y, in
   const uintptr_t places = (uintptr_t)x | (uintptr_t)weight | (uintptr_t)bias | (uintptr_t)y;
   const bool pairs = channels % 2 == 0 && places % (2 * sizeof(T)) == 0;
   const Shape shape{0, (int)height, (int)width, (int)channels, (int)size, 0, 0, 0};
+  if ((places | channels * sizeof(T)) % 16 == 0) {
+    const bool started = size == 3   ? by_tile<T, 3>(x, weight, bias, y, images, shape, stream)
+                         : size == 5 ? by_tile<T, 5>(x, weight, bias, y, images, shape, stream)
+                         : size == 7 ? by_tile<T, 7>(x, weight, bias, y, images, shape, stream)
+                                     : false;
+    if (started) return hipGetLastError();
+  }
   const auto start = pairs ? by_size<T, 2> : by_size<T, 1>;
   start(x, weight, bias, y, images, shape, stream);
   return hipGetLastError();

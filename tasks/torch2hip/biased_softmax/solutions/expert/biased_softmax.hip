@@ -115,6 +115,19 @@ __global__ __launch_bounds__(threads(kLanes)) void softmax_rows(
       counts[b][i] = read<uint8_t, kPack>(mask + (sequence + b) * cols + column(i));
     }
   }
+  // Parts of several packs take the bias as an exponent of 2: one product less for each element.
+  // Those of one pack lose more by the registers that this takes.
+  constexpr bool kFold = kItems * kPack > 8 && kPack > 1;
+  float added[kItems][kPack];
+  if constexpr (kFold) {
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      if (column(i) >= end) continue;
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) added[i][j] = to_float(biases[i].v[j]) * kLog2e;
+    }
+    scale *= kLog2e;
+  }
 #pragma unroll
   for (int b = 0; b < kBatch; ++b) {
     float v[kItems][kPack], most = -INFINITY, sum = 0.0f;
@@ -123,7 +136,8 @@ __global__ __launch_bounds__(threads(kLanes)) void softmax_rows(
       if (!inside(i, b)) continue;
 #pragma unroll
       for (int j = 0; j < kPack; ++j) {
-        const float z = fmaf(scale, to_float(held[b][i].v[j]), to_float(biases[i].v[j]));
+        const float more = kFold ? added[i][j] : to_float(biases[i].v[j]);
+        const float z = fmaf(scale, to_float(held[b][i].v[j]), more);
         v[i][j] = counts[b][i].v[j] ? z : -INFINITY;
         most = fmaxf(most, v[i][j]);
       }
@@ -134,7 +148,7 @@ __global__ __launch_bounds__(threads(kLanes)) void softmax_rows(
       if (!inside(i, b)) continue;
 #pragma unroll
       for (int j = 0; j < kPack; ++j) {
-        v[i][j] = power_of_2((v[i][j] - most) * kLog2e);
+        v[i][j] = power_of_2(kFold ? v[i][j] - most : (v[i][j] - most) * kLog2e);
         sum += v[i][j];
       }
     }

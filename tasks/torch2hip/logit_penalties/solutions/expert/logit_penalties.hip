@@ -69,13 +69,18 @@ __device__ float power_of_2(float v) {
 #endif
 }
 
+// Conversions of whole numbers are slow, as exponentials are: here the byte is the end of 2^23's
+// bits.
+__device__ float small_float(uint8_t v) { return __uint_as_float(0x4b000000u | v) - 8388608.0f; }
+
 // above / value as a product: of a power of two, and of what is finite even where value is tiny.
-struct Inverse {
+template <bool kTiny> struct Inverse {
   float lift, rest;
 
+  __device__ static bool tiny(float value) { return fabsf(value) < 1e-30f; }
   __device__ Inverse(float above, float value)
-      : lift(fabsf(value) < 1e-30f ? 1.8446744e19f : 1.0f), rest(above / (value * lift)) {}
-  __device__ float times(float v) const { return v * lift * rest; }
+      : lift(kTiny && tiny(value) ? 1.8446744e19f : 1.0f), rest(above / (value * lift)) {}
+  __device__ float times(float v) const { return (kTiny ? v * lift : v) * rest; }
 };
 
 // The largest of some changed logits, and the sum of the powers by it. kNone is finite: differences
@@ -85,14 +90,15 @@ struct Sum {
 
   static constexpr float kNone = -3.4028234e38f;
 
-  __device__ static float power(float logit, float most, const Inverse& temperature) {
+  template <bool kTiny>
+  __device__ static float power(float logit, float most, const Inverse<kTiny>& temperature) {
     return power_of_2(temperature.times(logit - most));
   }
-  __device__ void raise(float larger, const Inverse& temperature) {
+  template <bool kTiny> __device__ void raise(float larger, const Inverse<kTiny>& temperature) {
     powers *= power(most, larger, temperature);
     most = larger;
   }
-  __device__ void join(Sum other, const Inverse& temperature) {
+  template <bool kTiny> __device__ void join(Sum other, const Inverse<kTiny>& temperature) {
     const float larger = fmaxf(most, other.most);
     raise(larger, temperature);
     other.raise(larger, temperature);
@@ -101,7 +107,7 @@ struct Sum {
 };
 
 // The sum of the values of all threads, for all of them.
-__device__ Sum block_sum(Sum sum, const Inverse& temperature) {
+template <bool kTiny> __device__ Sum block_sum(Sum sum, const Inverse<kTiny>& temperature) {
   __shared__ Sum parts[kThreads / kWave];
   const auto wave_sum = [&] {
 #pragma unroll
@@ -122,13 +128,13 @@ __device__ Sum block_sum(Sum sum, const Inverse& temperature) {
 // What a row's logits become before they are divided by the temperature's size. `sign` is that of
 // the temperature, so that the largest stays the largest. Differences times `temperature` are
 // exponents of 2.
-struct Change {
+template <bool kTiny> struct Change {
   float repetition, presence, frequency, sign;
-  Inverse inverse, temperature;
+  Inverse<kTiny> inverse, temperature;
 
   __device__ float of(float logit, uint8_t seen) const {
     const float changed = logit > 0.0f ? inverse.times(logit) : logit * repetition;
-    return sign * (seen ? changed - fmaf(frequency, (float)seen, presence) : logit);
+    return sign * (seen ? changed - fmaf(frequency, small_float(seen), presence) : logit);
   }
 };
 
@@ -139,14 +145,17 @@ template <class T> struct Tensors {
   float* probability;
   int64_t rows, vocab;
 
-  __device__ Change change(int64_t row) const {
+  __device__ bool tiny(int64_t row) const {
+    return Inverse<true>::tiny(repetition[row]) || Inverse<true>::tiny(temperature[row]);
+  }
+  template <bool kTiny> __device__ Change<kTiny> change(int64_t row) const {
     constexpr float kLog2e = 1.4426950408889634f;
     return {repetition[row],
             presence[row],
             frequency[row],
             temperature[row] < 0.0f ? -1.0f : 1.0f,
-            Inverse(1.0f, repetition[row]),
-            Inverse(kLog2e, fabsf(temperature[row]))};
+            Inverse<kTiny>(1.0f, repetition[row]),
+            Inverse<kTiny>(kLog2e, fabsf(temperature[row]))};
   }
 };
 
@@ -166,8 +175,8 @@ template <int kPack> struct Span {
   __device__ int64_t one(int i) const { return i < head ? first + i : pack(packs) + i - head; }
 };
 
-template <class T, int kPack>
-__device__ Sum add(const Tensors<T>& of, const Change& change, const Span<kPack>& span) {
+template <class T, int kPack, bool kTiny>
+__device__ Sum add(const Tensors<T>& of, const Change<kTiny>& change, const Span<kPack>& span) {
   Sum sum = {Sum::kNone, 0.0f};
   for (int i = threadIdx.x; i < span.packs; i += kThreads * kAhead) {
     Pack<T, kPack> logits[kAhead];
@@ -206,8 +215,8 @@ __device__ Sum add(const Tensors<T>& of, const Change& change, const Span<kPack>
   return sum;
 }
 
-template <class T, int kPack>
-__device__ void divide(const Tensors<T>& of, const Change& change, const Span<kPack>& span,
+template <class T, int kPack, bool kTiny>
+__device__ void divide(const Tensors<T>& of, const Change<kTiny>& change, const Span<kPack>& span,
                        const Sum& sum) {
   const float factor = 1.0f / sum.powers;
   for (int i = threadIdx.x; i < span.packs; i += kThreads * kAhead) {
@@ -238,13 +247,20 @@ __device__ void divide(const Tensors<T>& of, const Change& change, const Span<kP
   }
 }
 
+// Calls f(change), of a row's settings. Hardly any are tiny: the others take fewer products.
+template <class T, class F> __device__ void with_change(const Tensors<T>& of, int64_t row, F f) {
+  if (of.tiny(row)) f(of.template change<true>(row));
+  else f(of.template change<false>(row));
+}
+
 template <class T, int kPack>
 __global__ __launch_bounds__(kThreads) void penalise_rows(Tensors<T> of) {
   const int64_t row = blockIdx.x;
   const Span<kPack> span(row * of.vocab, (row + 1) * of.vocab);
-  const Change change = of.change(row);
-  const Sum sum = block_sum(add<T, kPack>(of, change, span), change.temperature);
-  divide<T, kPack>(of, change, span, sum);
+  with_change(of, row, [&](const auto& change) {
+    const Sum sum = block_sum(add<T, kPack>(of, change, span), change.temperature);
+    divide<T, kPack>(of, change, span, sum);
+  });
 }
 
 // blockIdx.x is a part of the row blockIdx.y, `share` elements of it.
@@ -254,24 +270,66 @@ template <int kPack> __device__ Span<kPack> part(int64_t vocab, int64_t share) {
   return Span<kPack>(row + first, row + (end < vocab ? end : vocab));
 }
 
+#if defined(__HIP_PLATFORM_NVIDIA__) && __CUDA_ARCH_LIST__ >= 900
+constexpr bool kClusters = true;
+
+// A cluster of kParts blocks has a row. Few rows are under way at once, so that what the second
+// pass reads is in the cache.
+template <class T, int kPack, int kParts>
+__global__ __launch_bounds__(kThreads, 2) __cluster_dims__(kParts) void penalise_shared(
+    Tensors<T> of, int64_t share) {
+  __shared__ Sum own;
+  const auto span = part<kPack>(of.vocab, share);
+  with_change(of, blockIdx.y, [&](const auto& change) {
+    const Sum part_sum = block_sum(add<T, kPack>(of, change, span), change.temperature);
+    if (threadIdx.x == 0) own = part_sum;
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    Sum sum = {Sum::kNone, 0.0f};
+#pragma unroll
+    for (int i = 0; i < kParts; ++i) {
+      const Sum* other;
+      asm("mapa.u64 %0, %1, %2;" : "=l"(other) : "l"(&own), "r"(i));
+      sum.join(*other, change.temperature);
+    }
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    divide<T, kPack>(of, change, span, sum);
+    // No block ends before all have read its sum.
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+  });
+}
+
+template <class T, int kPack, int kParts>
+void launch_shared(const Tensors<T>& of, hipStream_t stream) {
+  const dim3 grid(kParts, (unsigned)of.rows);
+  const int64_t share = (of.vocab + kParts - 1) / kParts;
+  penalise_shared<T, kPack, kParts><<<grid, dim3(kThreads), 0, stream>>>(of, share);
+}
+#else
+constexpr bool kClusters = false;
+template <class T, int kPack, int kParts> void launch_shared(const Tensors<T>&, hipStream_t) {}
+#endif
+
 template <class T, int kPack>
 __global__ __launch_bounds__(kThreads) void add_parts(Tensors<T> of, int64_t share, Sum* sums) {
   const auto span = part<kPack>(of.vocab, share);
-  const Change change = of.change(blockIdx.y);
-  const Sum sum = block_sum(add<T, kPack>(of, change, span), change.temperature);
-  if (threadIdx.x == 0) sums[blockIdx.y * gridDim.x + blockIdx.x] = sum;
+  with_change(of, blockIdx.y, [&](const auto& change) {
+    const Sum sum = block_sum(add<T, kPack>(of, change, span), change.temperature);
+    if (threadIdx.x == 0) sums[blockIdx.y * gridDim.x + blockIdx.x] = sum;
+  });
 }
 
 template <class T, int kPack>
 __global__ __launch_bounds__(kThreads) void divide_parts(Tensors<T> of, int64_t share,
                                                          const Sum* sums) {
-  const Change change = of.change(blockIdx.y);
-  Sum sum = {Sum::kNone, 0.0f};
-  for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreads) {
-    sum.join(sums[blockIdx.y * gridDim.x + i], change.temperature);
-  }
-  const auto span = part<kPack>(of.vocab, share);
-  divide<T, kPack>(of, change, span, block_sum(sum, change.temperature));
+  with_change(of, blockIdx.y, [&](const auto& change) {
+    Sum sum = {Sum::kNone, 0.0f};
+    for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreads) {
+      sum.join(sums[blockIdx.y * gridDim.x + i], change.temperature);
+    }
+    const auto span = part<kPack>(of.vocab, share);
+    divide<T, kPack>(of, change, span, block_sum(sum, change.temperature));
+  });
 }
 
 // Blocks of a row. No more than kBlocks, and 1 where there are many rows.
@@ -287,6 +345,13 @@ size_t workspace_bytes(int64_t rows, int64_t vocab) {
 
 template <class T, int kPack> void launch(const Tensors<T>& of, void* workspace,
                                           hipStream_t stream) {
+  // Rows that are long enough for a cluster, and enough to keep the device busy with one each.
+  if (kClusters && of.rows >= kMany && of.vocab >= kLeast) {
+    return launch_shared<T, kPack, 2>(of, stream);
+  }
+  if (kClusters && of.rows >= 48 && of.vocab >= 4 * kLeast) {
+    return launch_shared<T, kPack, 8>(of, stream);
+  }
   const int64_t parts = parts_of(of.rows, of.vocab);
   if (parts == 1) {
     penalise_rows<T, kPack><<<dim3((unsigned)of.rows), dim3(kThreads), 0, stream>>>(of);

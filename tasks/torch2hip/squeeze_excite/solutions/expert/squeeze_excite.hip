@@ -1,4 +1,5 @@
-// Squeeze and excitation of the channels of images, in three kernels.
+// Squeeze and excitation of the channels of images. Where a cluster of blocks has room for an image
+// in its shared memory, one kernel reads all once. Else there are three:
 //
 // Means of the planes, one of these for each image and channel; the hidden layer; and the gates
 // with the product. The last goes from the end of the tensor to its beginning: the end is what the
@@ -214,6 +215,119 @@ template <class T, int kPack> void by_size(const Tensors<T>& of) {
   }
 }
 
+#if defined(__HIP_PLATFORM_NVIDIA__) && __CUDA_ARCH_LIST__ >= 900
+constexpr int kParts = 8;             // blocks of a cluster
+constexpr int64_t kLeastImages = 12;  // that keep the device busy with a cluster each
+constexpr size_t kRoom = 220 * 1024;  // bytes of shared memory for a block's planes
+
+__device__ void arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+__device__ void wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+
+// A cluster has an image, which it reads once: each block keeps its planes in shared memory. A wave
+// requests its planes, adds them up and writes them; others matter for the hidden layer only.
+template <class T, int kPack, int kThreads>
+__global__ __launch_bounds__(kThreads) __cluster_dims__(kParts) void excite_image(
+    const T* __restrict__ x, const T* __restrict__ w1, const T* __restrict__ b1,
+    const T* __restrict__ w2, const T* __restrict__ b2, T* __restrict__ y, int channels, int size,
+    int width) {
+  extern __shared__ uint4 held[];
+  __shared__ float means[4096 / kParts], partial[512], hidden[512];
+  constexpr int kWaves = kThreads / kWave;
+  const int wave = threadIdx.x / kWave, lane = threadIdx.x % kWave;
+  const int most = (channels + kParts - 1) / kParts, first = blockIdx.x * most;
+  const int count = channels - first < most ? channels - first : most;  // may be less than 1
+  const int packs = size / kPack;
+  const int64_t start = ((int64_t)blockIdx.y * channels + first) * size;
+  for (int p = wave; p < count; p += kWaves) {
+    const T* from = x + start + (int64_t)p * size;
+    for (int i = lane; i < packs; i += kWave) {
+      const unsigned to = (unsigned)__cvta_generic_to_shared(held + p * packs + i);
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from + i * kPack));
+    }
+  }
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  __syncwarp();
+  const auto planes = reinterpret_cast<const T*>(held);
+  for (int p = wave; p < count; p += kWaves) {
+    float sums[2] = {};
+#pragma unroll 4
+    for (int i = lane; i < packs; i += kWave) {
+      const auto pack = read<T, kPack>(planes + (p * packs + i) * kPack);
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) sums[j % 2] += to_float(pack.v[j]);
+    }
+    const float sum = lane_sum<kWave>(sums[0] + sums[1]);
+    if (lane == 0) means[p] = sum / (float)size;
+  }
+  __syncthreads();
+  for (int j = wave; j < width; j += kWaves) {
+    float sum = 0.0f;
+    for (int c = lane; c < count; c += kWave) {
+      sum += to_float(w1[(int64_t)j * channels + first + c]) * means[c];
+    }
+    sum = lane_sum<kWave>(sum);
+    if (lane == 0) partial[j] = sum;
+  }
+  arrive();
+  wait();
+  for (int j = threadIdx.x; j < width; j += kThreads) {
+    float a = to_float(b1[j]);
+#pragma unroll
+    for (int part = 0; part < kParts; ++part) {
+      const float* other;
+      asm("mapa.u64 %0, %1, %2;" : "=l"(other) : "l"(partial + j), "r"(part));
+      a += *other;
+    }
+    hidden[j] = a / (1.0f + __expf(-a));
+  }
+  __syncthreads();
+  arrive();
+  for (int p = wave; p < count; p += kWaves) {
+    float sum = 0.0f;
+    for (int j = lane; j < width; j += kWave) {
+      sum += to_float(w2[(int64_t)(first + p) * width + j]) * hidden[j];
+    }
+    sum = lane_sum<kWave>(sum);
+    const float gate = 1.0f / (1.0f + __expf(-(sum + to_float(b2[first + p]))));
+    T* to = y + start + (int64_t)p * size;
+#pragma unroll 4
+    for (int i = lane; i < packs; i += kWave) {
+      auto pack = read<T, kPack>(planes + (p * packs + i) * kPack);
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) pack.v[j] = from_float<T>(to_float(pack.v[j]) * gate);
+      write<T, kPack>(to + i * kPack, pack);
+    }
+  }
+  wait();  // no block ends before all have read its sums
+}
+
+template <class T> bool has_room(int64_t images, int64_t channels, int64_t size) {
+  const size_t planes = (size_t)((channels + kParts - 1) / kParts);
+  return images >= kLeastImages && size * sizeof(T) >= 16 * kWave && size * sizeof(T) % 16 == 0 &&
+         planes * size * sizeof(T) <= kRoom;
+}
+
+template <class T, int kPack, int kThreads> hipError_t launch_images(const Tensors<T>& of) {
+  const size_t bytes = (of.channels + kParts - 1) / kParts * of.size * sizeof(T);
+  const auto kernel = excite_image<T, kPack, kThreads>;
+  const hipError_t error = hipFuncSetAttribute(
+      (const void*)kernel, hipFuncAttributeMaxDynamicSharedMemorySize, (int)kRoom);
+  if (error != hipSuccess) return error;
+  kernel<<<dim3(kParts, (unsigned)of.images), dim3(kThreads), bytes, of.stream>>>(
+      of.x, of.w1, of.b1, of.w2, of.b2, of.y, (int)of.channels, (int)of.size, (int)of.hidden);
+  return hipGetLastError();
+}
+
+template <class T> hipError_t by_images(const Tensors<T>& of) {
+  constexpr int kPack = 16 / sizeof(T);
+  return of.channels > kParts * 16 ? launch_images<T, kPack, 1024>(of)
+                                   : launch_images<T, kPack, 512>(of);
+}
+#else
+template <class T> bool has_room(int64_t, int64_t, int64_t) { return false; }
+template <class T> hipError_t by_images(const Tensors<T>&) { return hipErrorNotSupported; }
+#endif
+
 size_t workspace_bytes(int64_t images, int64_t channels, int64_t hidden) {
   return images * (channels + hidden) * sizeof(float);
 }
@@ -224,6 +338,9 @@ hipError_t squeeze_excite(const T* x, const T* w1, const T* b1, const T* w2, con
                           int64_t hidden, void* workspace, hipStream_t stream) {
   const Tensors<T> of = {x,      w1,       b1,     w2,     b2, y, images, channels, height * width,
                          hidden, (float*)workspace, stream};
+  if (((uintptr_t)x | (uintptr_t)y) % 16 == 0 && has_room<T>(images, channels, height * width)) {
+    return by_images<T>(of);
+  }
   if (((uintptr_t)x - (uintptr_t)y) % 16 == 0) {
     by_size<T, 16 / sizeof(T)>(of);
   } else {

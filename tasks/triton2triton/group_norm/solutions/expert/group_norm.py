@@ -15,20 +15,31 @@ MOST_PARTS = 128
 
 
 @triton.jit
-def spread(x, start, end, BLOCK: tl.constexpr):
+def step_of(x, first, end, BLOCK: tl.constexpr):
+    i = first + tl.arange(0, BLOCK)
+    return tl.load(x + i, mask=i < end, other=0.0)
+
+
+@triton.jit
+def spread(x, start, end, BLOCK: tl.constexpr, AHEAD: tl.constexpr):
     """Give the mean of x[start:end] and the sum of squares about it, in one walk.
 
     Sums are about the mean of the first BLOCK elements: E[x^2] - E[x]^2 loses nothing then.
     """
-    i = start + tl.arange(0, BLOCK)
-    value = tl.load(x + i, mask=i < end, other=0.0).to(tl.float32)
+    value = step_of(x, start, end, BLOCK).to(tl.float32)
+    if AHEAD:  # what comes next is under way while something is added
+        following = step_of(x, start + BLOCK, end, BLOCK)
     middle = tl.sum(value, axis=0) / tl.minimum(BLOCK, end - start)
-    sums = tl.where(i < end, value - middle, 0.0)
+    sums = tl.where(start + tl.arange(0, BLOCK) < end, value - middle, 0.0)
     squares = sums * sums
     for first in range(start + BLOCK, end, BLOCK):
-        i = first + tl.arange(0, BLOCK)
-        value = tl.load(x + i, mask=i < end, other=0.0).to(tl.float32)
-        apart = tl.where(i < end, value - middle, 0.0)
+        if AHEAD:
+            current = following
+            following = step_of(x, first + BLOCK, end, BLOCK)
+        else:
+            current = step_of(x, first, end, BLOCK)
+        known = first + tl.arange(0, BLOCK) < end
+        apart = tl.where(known, current.to(tl.float32) - middle, 0.0)
         sums += apart
         squares += apart * apart
     total = tl.sum(sums, axis=0)
@@ -63,7 +74,7 @@ def whole_groups(
     size = width * pixels
     x += group.to(tl.int64) * size
     y += group.to(tl.int64) * size
-    mean, squares = spread(x, 0, size, STEP)
+    mean, squares = spread(x, 0, size, STEP, AHEAD=True)
     scale = tl.rsqrt(squares / size + eps)
     channel = group % groups * width
     for back in range(tiles):
@@ -72,11 +83,13 @@ def whole_groups(
 
 
 @triton.jit
-def parts_of_groups(x, means, squares, size, parts, length, STEP: tl.constexpr):
+def parts_of_groups(
+    x, means, squares, size, parts, length, STEP: tl.constexpr, AHEAD: tl.constexpr
+):
     program = tl.program_id(0)
     start = program % parts * length
     x += (program // parts).to(tl.int64) * size
-    mean, square = spread(x, start, tl.minimum(start + length, size), STEP)
+    mean, square = spread(x, start, tl.minimum(start + length, size), STEP, AHEAD=AHEAD)
     tl.store(means + program, mean)
     tl.store(squares + program, square)
 
@@ -132,8 +145,9 @@ def group_norm(x, weight, bias, y, *, eps, batch, groups, width, pixels):
     parts = triton.cdiv(size, length)
     means = torch.empty(total * parts, dtype=torch.float32, device=x.device)
     squares = torch.empty_like(means)
+    # Parts of one or two steps gain nothing from a third that is asked for early.
     parts_of_groups[(total * parts,)](
-        x, means, squares, size, parts, length, STEP=step, num_warps=warps
+        x, means, squares, size, parts, length, STEP=step, AHEAD=length > 2 * step, num_warps=warps
     )
     tiles_of_groups[(total * tiles,)](
         x, weight, bias, y, means, squares, eps, groups, width, pixels, parts, length, tiles,

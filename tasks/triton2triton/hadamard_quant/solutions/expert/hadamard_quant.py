@@ -2,7 +2,9 @@
 
 The transform is a product with a matrix of signs on tensor cores. Its products are exact in the
 dtype of x; a float32 is cut into three bfloat16, which have all of its bits. As many programs as
-the device runs at once walk over the rows, so that the matrix is made once for many of them.
+the device runs at once walk over the rows, so that the matrix is made once for many of them. While
+some rows are coded, the next ones are on their way to registers, or to shared memory where they
+would take too many of these.
 """
 
 import triton
@@ -12,6 +14,7 @@ GROUP = tl.constexpr(128)
 # Added to a small number, it leaves the nearest integer in the lowest bits: 1.5 * 2^23.
 ROUNDER = tl.constexpr(12582912.0)
 WARPS_AT_ONCE = 2112  # 16 on each of 132 multiprocessors
+MULTIPROCESSORS = 132
 
 
 @triton.jit
@@ -52,18 +55,37 @@ def factors(largest):
 
 
 @triton.jit
+def ask(x, first, own, group, lane, rows, groups, GROUPS: tl.constexpr):
+    """The groups of some rows."""
+    row = first + own // GROUPS
+    inside = ((row < rows) & (group < groups))[:, None] & (lane < GROUP)[None, :]
+    at = (row.to(tl.int64) * groups + group)[:, None] * GROUP + lane[None, :]
+    return tl.load(x + at, mask=inside, other=0.0, eviction_policy="evict_first")
+
+
+@triton.jit
 def rows_kernel(
-    x, q, scale, rows, groups, ROWS: tl.constexpr, GROUPS: tl.constexpr, CUT: tl.constexpr
-):
-    signs = matrix_of_signs(CUT, x.dtype.element_ty)
+    x, q, scale, rows, groups, ROWS: tl.constexpr, GROUPS: tl.constexpr, CUT: tl.constexpr,
+    AHEAD: tl.constexpr,
+):  # fmt: skip
+    """With AHEAD, the next rows are asked for here, else by the compiler, if it has two stages."""
     lane = tl.arange(0, GROUP)
     own = tl.arange(0, ROWS * GROUPS)  # the groups of a few rows, padded to GROUPS each
-    for first in range(tl.program_id(0) * ROWS, rows, tl.num_programs(0) * ROWS):
+    group = own % GROUPS
+    start = tl.program_id(0) * ROWS
+    step = tl.num_programs(0) * ROWS
+    if AHEAD:
+        coming = ask(x, start, own, group, lane, rows, groups, GROUPS)
+    signs = matrix_of_signs(CUT, x.dtype.element_ty)
+    for first in range(start, rows, step):
+        if AHEAD:
+            value = coming
+            coming = ask(x, first + step, own, group, lane, rows, groups, GROUPS)
+        else:
+            value = ask(x, first, own, group, lane, rows, groups, GROUPS)
         row = first + own // GROUPS
-        group = own % GROUPS
         inside = ((row < rows) & (group < groups))[:, None] & (lane < GROUP)[None, :]
         at = (row.to(tl.int64) * groups + group)[:, None] * GROUP + lane[None, :]
-        value = tl.load(x + at, mask=inside, other=0.0, eviction_policy="evict_first")
         turned = transform(value, signs, CUT)
         largest = tl.max(tl.reshape(tl.max(tl.abs(turned), axis=1), (ROWS, GROUPS)), axis=1)
         row = first + tl.arange(0, ROWS)
@@ -110,8 +132,14 @@ def hadamard_quant(x, q, scale, *, rows, groups):
     # 64 groups fill the tensor cores of 4 warps; the matrix of signs serves them all.
     together = max(64 // padded, 1)
     warps = max(together * padded // 16, 4)
-    programs = min(triton.cdiv(rows, together), WARPS_AT_ONCE // warps)
+    # Two programs on each multiprocessor walk over many rows of 128 groups. Few rows are not worth
+    # the way through shared memory.
+    piped = padded == 128 and rows >= 4 * MULTIPROCESSORS
+    at_once = 2 * MULTIPROCESSORS if cut or piped else WARPS_AT_ONCE // warps
+    if padded == 128 and not piped:
+        at_once = MULTIPROCESSORS  # the next rows take the registers of a second program
+    programs = min(triton.cdiv(rows, together), at_once)
     rows_kernel[(programs,)](
         x, q, scale, rows, groups, ROWS=together, GROUPS=padded, CUT=cut,
-        num_warps=warps, num_stages=1,
+        AHEAD=not piped, num_warps=warps, num_stages=2 if piped else 1,
     )  # fmt: skip

@@ -4,7 +4,8 @@ Instructions bound it rather than memory, so a thread has several points, which 
 masks and neighbours: where rows are whole vectors of 16 bytes, four points side by side, whose
 neighbours in x come from the vectors before and behind; elsewhere two points below one another,
 whose neighbours in y are partly the same. Only programs at an edge have masks. Each step asks
-for what one of the next needs from there.
+for what one of the next needs from there. Small volumes give too few programs for walks that are
+worth their first layers: their programs have one layer each, and find its neighbours in the cache.
 """
 
 import triton
@@ -20,6 +21,24 @@ PROGRAMS_WANTED = 2112  # 16 on each of 132 multiprocessors
 def look(place, inside, EDGE: tl.constexpr):
     """What is at places, of which some may be outside only in programs at an edge."""
     return tl.load(place, mask=inside if EDGE else None, other=0.0 if EDGE else None)
+
+
+@triton.jit
+def once(place, inside, UNIT: tl.constexpr):
+    """What is at places of this program only.
+
+    The cache is for what neighbours read, but sectors of unaligned rows are neighbours', too.
+    """
+    policy: tl.constexpr = "evict_first" if UNIT == 4 else ""
+    other: tl.constexpr = None if inside is None else 0.0
+    return tl.load(place, mask=inside, other=other, eviction_policy=policy)
+
+
+@triton.jit
+def give(place, value, inside, EDGE: tl.constexpr, UNIT: tl.constexpr):
+    """Write results, which nobody reads here."""
+    policy: tl.constexpr = "evict_first" if UNIT == 4 else ""
+    tl.store(place, value, mask=inside if EDGE else None, eviction_policy=policy)
 
 
 @triton.jit
@@ -112,8 +131,8 @@ def walk_on(
         for row in tl.static_range(ROWS):
             wanted = inside[row] & (begin + z < end)
             line = z * layer + row * width
-            pasts += (tl.load(before + line + at, mask=wanted, other=0.0),)
-            rates += (tl.load(speed + line + at, mask=wanted, other=0.0),)
+            pasts += (once(before + line + at, wanted, UNIT),)
+            rates += (once(speed + line + at, wanted, UNIT),)
     for z in range(begin, end):
         for row in tl.static_range(ROWS):
             wanted = inside[row] & (z + AHEAD < end)
@@ -122,8 +141,8 @@ def walk_on(
                 now + 4 * layer + line + at, mask=wanted & (z + 4 + AHEAD < depth), other=0.0
             )
             held += (far,)
-            pasts += (tl.load(before + line + at, mask=wanted, other=0.0),)
-            rates += (tl.load(speed + line + at, mask=wanted, other=0.0),)
+            pasts += (once(before + line + at, wanted, UNIT),)
+            rates += (once(speed + line + at, wanted, UNIT),)
         laplacians = ()
         for row in tl.static_range(ROWS):
             own = held[4 * ROWS + row]
@@ -144,12 +163,74 @@ def walk_on(
         )  # fmt: skip
         for row in tl.static_range(ROWS):
             result = 2.0 * points[row] - pasts[row] + rates[row] * laplacians[row]
-            tl.store(after + row * width + at, result, mask=inside[row] if EDGE else None)
+            give(after + row * width + at, result, inside[row], EDGE, UNIT)
         held, pasts, rates = held[ROWS:], pasts[ROWS:], rates[ROWS:]
         now += layer
         before += layer
         speed += layer
         after += layer
+
+
+@triton.jit
+def one_layer(
+    now, before, speed, after, depth, height, width, x, y, z, EDGE: tl.constexpr,
+    UNIT: tl.constexpr, ROWS: tl.constexpr, Y: tl.constexpr, X: tl.constexpr,
+):  # fmt: skip
+    layer = height * width
+    at = y * width + x
+    first = z.to(tl.int64) * layer
+    now += first
+    pasts, rates = (), ()  # asked for first, as no neighbour brings them into the cache
+    for row in tl.static_range(ROWS):
+        wanted = (x < width) & (y + row < height) if EDGE else None
+        place = first + row * width + at
+        pasts += (once(before + place, wanted, UNIT),)
+        rates += (once(speed + place, wanted, UNIT),)
+    points, laplacians = (), ()
+    for row in tl.static_range(ROWS):
+        inside = (x < width) & (y + row < height)
+        place = now + row * width + at
+        own = look(place, inside, EDGE)
+        if UNIT == 4:
+            total = beside_vectors(place, own, inside, x, width, EDGE, Y, X)
+        else:
+            total = beside_points(place, inside, x, width, EDGE)
+        total += TAPS[0] * own
+        for away in tl.static_range(1, 5):
+            value = look(place - away * layer, inside & (z >= away), EDGE)
+            value += look(place + away * layer, inside & (z + away < depth), EDGE)
+            total += TAPS[away] * value
+        points += (own,)
+        laplacians += (total,)
+    laplacians = above_and_below(
+        laplacians, points, now, at, x, y, width, height, EDGE, ROWS
+    )  # fmt: skip
+    for row in tl.static_range(ROWS):
+        inside = (x < width) & (y + row < height)
+        result = 2.0 * points[row] - pasts[row] + rates[row] * laplacians[row]
+        give(after + first + row * width + at, result, inside, EDGE, UNIT)
+
+
+@triton.jit
+def layer_kernel(
+    now, before, speed, after, depth, height, units,
+    UNIT: tl.constexpr, ROWS: tl.constexpr, Y: tl.constexpr, X: tl.constexpr,
+):  # fmt: skip
+    width = units * UNIT
+    left, top, z = tl.program_id(0) * X, tl.program_id(1) * (Y * ROWS), tl.program_id(2)
+    x = left + tl.arange(0, X)[None, :]
+    y = top + tl.arange(0, Y)[:, None] * ROWS
+    within = (left >= 4) & (left + X + 4 <= width) & (top >= 4) & (top + Y * ROWS + 4 <= height)
+    if within & (z >= 4) & (z + 4 < depth):
+        one_layer(
+            now, before, speed, after, depth, height, width, x, y, z,
+            EDGE=False, UNIT=UNIT, ROWS=ROWS, Y=Y, X=X,
+        )  # fmt: skip
+    else:
+        one_layer(
+            now, before, speed, after, depth, height, width, x, y, z,
+            EDGE=True, UNIT=UNIT, ROWS=ROWS, Y=Y, X=X,
+        )  # fmt: skip
 
 
 @triton.jit
@@ -184,8 +265,14 @@ def wave_3d(now, before, speed, after, *, depth, height, width):
         unit, ahead, rows, tile_y, tile_x = 1, 1, 2, 8, 32
     across, down = triton.cdiv(width, tile_x), triton.cdiv(height, tile_y * rows)
     # Each walk loads 8 layers of its neighbours, so walks are long where tiles are many.
-    walk = depth * across * down // PROGRAMS_WANTED
-    walk = max(SHORTEST_WALK, min(walk, LONGEST_WALK))
+    walk = min(depth * across * down // PROGRAMS_WANTED, LONGEST_WALK)
+    if walk < SHORTEST_WALK:
+        tile_y, tile_x = 4 // rows, 128
+        layer_kernel[(triton.cdiv(width, tile_x), triton.cdiv(height, 4), depth)](
+            now, before, speed, after, depth, height, width // unit,
+            UNIT=unit, ROWS=rows, Y=tile_y, X=tile_x, num_warps=4,
+        )  # fmt: skip
+        return
     # Walks of one length, or nearly.
     walk = triton.cdiv(depth, triton.cdiv(depth, walk))
     wave_kernel[(across, down, triton.cdiv(depth, walk))](

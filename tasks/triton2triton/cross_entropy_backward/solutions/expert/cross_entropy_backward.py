@@ -18,6 +18,7 @@ WARPS = 16
 ELEMENTS_A_WARP = 256
 LOG2_E = tl.constexpr(1.4426950408889634)
 MOST = tl.constexpr(30.0)  # tanh is 1 there, and the product of four powers still a number
+LEAST = tl.constexpr(1e-9)  # more than the share at MOST
 
 
 @triton.jit
@@ -47,16 +48,19 @@ def shares(value, steep, BLOCK: tl.constexpr):
 
 @triton.jit
 def slope(share, power, factor):
-    return power * factor * (share - share * share)
+    """What has reached MOST has no slope at all."""
+    return power * factor * tl.where(share > LEAST, share - share * share, 0.0)
 
 
 @triton.jit
-def chosen_element(logits, dlogits, loss, at, weight, cap, steep, total, kept):
+def chosen_element(logits, dlogits, loss, at, weight, cap, steep, high, total, kept):
     """The loss, and the gradient of the target's logit over what other threads wrote there."""
     share = 1.0 / grown(tl.load(logits + at, mask=kept, other=0.0), steep)
     capped = cap - 2.0 * cap * share
     tl.store(loss, tl.where(kept, tl.log(total) - capped, 0.0))
-    gradient = weight * (tl.exp(capped) / total - 1.0) * (4.0 * (share - share * share))
+    # Likelihoods close to 1: the same power as in the sum, so that the difference is right.
+    power = tl.exp2(high - 2.0 * high * share)
+    gradient = slope(share, (power - total) / total, 4.0 * weight)
     tl.debug_barrier()
     tl.store(dlogits + at, gradient, mask=kept)
 
@@ -78,7 +82,7 @@ def whole_kernel(
     gradient = slope(share, power, 4.0 * weight / total)
     tl.store(dlogits + row * vocab + col, gradient, mask=col < vocab)
     at = row * vocab + chosen
-    chosen_element(logits, dlogits, loss + row, at, weight, cap, steep, total, kept)
+    chosen_element(logits, dlogits, loss + row, at, weight, cap, steep, high, total, kept)
 
 
 @triton.jit
@@ -144,7 +148,7 @@ def twice_kernel(
         gradient = slope(share, tl.exp2(high - 2.0 * high * share), factor)
         tl.store(dlogits + at, gradient, mask=col < rest)
     at = begin + chosen
-    chosen_element(logits, dlogits, loss + row, at, weight, cap, steep, total, kept)
+    chosen_element(logits, dlogits, loss + row, at, weight, cap, steep, high, total, kept)
 
 
 def cross_entropy_backward(logits, target, dloss, loss, dlogits, *, cap, ignore_index, rows, vocab):

@@ -79,6 +79,7 @@ AT_ONCE = ("side_by_side", "cheats", "extension")
 """Stages that disturb nobody where there is more than one device: the first has the last one."""
 
 _ON_THE_LAST = ("side_by_side.py", "extension.py")
+_BUNDLING = 20.0
 APIECE = 12
 """Evaluations of each kind and device that are timed through the interface for Python."""
 
@@ -110,19 +111,19 @@ class Evaluation:
         work: Callable[[Workplace], Any] = getattr(self, stage)
         last = self.devices - 1
         flags = () if alone else (f"--devices={','.join(map(str, range(last)))}",)
-        deadline = min(time.monotonic() + self._limit(stage), self._end)
-        return work(self._workplace().until(deadline, flags))
+        return work(self._workplace().until(self.deadline(stage), flags))
+
+    def deadline(self, stage: str) -> float:
+        """When a stage has to end. What was judged is bundled even if all time is up."""
+        now = time.monotonic()
+        usual = min(now + self._limit(stage), self._end)
+        return max(usual, now + _BUNDLING) if stage == "bundle" else usual
 
     def _limit(self, stage: str) -> float:
         if stage != "tuner":
             return LIMITS[stage]
-        needed = tuned.limit(ROOT, self._tuned, self._tuner_seconds, self.devices)
+        needed = tuned.limit(ROOT, self._asked, self._tuner_seconds, self.devices)
         return max(LIMITS[stage], needed)
-
-    @property
-    def _tuned(self) -> Sequence[str]:
-        """The tasks that the tuner is to take; empty for all."""
-        return self._asked
 
     def _workplace(self) -> Workplace:
         with self._lock:
@@ -196,7 +197,7 @@ class Evaluation:
     def tuner(self, workplace: Workplace) -> Any:
         """The offline agent, on the tasks that declare tunables."""
         seconds, devices = self._tuner_seconds, self.devices
-        return tuned.measure(workplace, self._out, seconds, self._tuned, devices)
+        return tuned.measure(workplace, self._out, seconds, self._asked, devices)
 
     def sanitize(self, workplace: Workplace) -> Any:
         """Mistakes that compute-sanitizer must find, and our own kernels."""

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import evaluate
 import pytest
 import runs
 from agreement import spreads
@@ -122,6 +123,25 @@ def test_what_has_no_time_left_is_not_begun(tmp_path: Path) -> None:
     assert (found["of"], found["tasks"], found["exit_code"]) == (0, {}, 0)
     assert not (tmp_path / "tuner.kab").exists()
     assert '"tuner"' in (copy / "toolchains/agents/BUILD.toml").read_text()
+
+
+def test_what_was_judged_is_bundled_when_the_time_is_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Evaluation] = []
+
+    def run(evaluation: Evaluation, *_: object) -> int:
+        made.append(evaluation)
+        return 0
+
+    monkeypatch.setattr(sys, "argv", ["evaluate.py", str(tmp_path), "machine", "--seconds=0"])
+    monkeypatch.setattr(evaluate, "_run", run)
+    evaluate.main()
+
+    now = time.monotonic()
+
+    assert made[0].deadline("suite") <= now
+    assert now + 10 < made[0].deadline("bundle") < now + 30
 
 
 def test_tasks_take_turns_on_the_devices() -> None:

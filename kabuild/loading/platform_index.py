@@ -60,8 +60,10 @@ class PlatformIndex:
         return name == CPU or self._directory(name) is not None
 
     def hint(self, name: str) -> str:
-        """What to write instead of a name that is not known."""
-        return self._meant(name) or f"platforms: {', '.join(self.names())}"
+        """What to write instead of a name that is not known; reads no file."""
+        # Short names are all similar: 'xpu' and 'gpu' are not misspellings of 'cpu'.
+        near = suggest(name, (known for known in self.names() if known[:1] == name[:1]))
+        return near or f"platforms: {', '.join(self.names())}"
 
     def spec(self, name: str) -> PlatformSpec:
         """The declaration of a platform.
@@ -74,7 +76,7 @@ class PlatformIndex:
                 raise UsageError(
                     Reason.UNKNOWN_PLATFORM,
                     f"unknown platform '{name}'",
-                    hint=self.hint(name),
+                    hint=self._architecture(name) or self.hint(name),
                 )
             from kabuild.loading.platform_file import read_platform
 
@@ -138,13 +140,12 @@ class PlatformIndex:
         own = directory.parent == self.roots[0]
         return f"{PLATFORMS}/{directory.name}" if own else str(directory)
 
-    def _meant(self, name: str) -> str:
-        """A hint for a name that is not a platform but may be an architecture."""
+    def _architecture(self, name: str) -> str:
+        """A hint for a name that is an architecture; empty for others."""
         for platform in self.names():
             if name in self.spec(platform).architectures:
                 return f"did you mean '{platform}:{name}'?"
-        # Short names are all similar: 'xpu' and 'gpu' are not misspellings of 'cpu'.
-        return suggest(name, (known for known in self.names() if known[:1] == name[:1]))
+        return ""
 
 
 @cache

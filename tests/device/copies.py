@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from torch import Tensor
 from workplace import ROOT
 
 _MOVED = 400 << 20
-"""Bytes that a graph moves at least: no cache of a GPU holds half of them."""
+"""Bytes that a graph moves, if 64 calls are enough: no cache of an H200 holds half of them."""
 _MOST_CALLS = 64
 _READINGS = 15
 _PACK = 16
@@ -33,11 +33,12 @@ _WAYS: Mapping[str, Callable[[Tensor, Tensor], object]] = {
 }
 
 
-def measure(tasks: Sequence[str]) -> dict[str, Any]:
-    """By the label of a task that memory bounds; without any, of all."""
+def measure(tasks: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The label of each task that memory bounds, and what was found; all, without ``tasks``."""
     known = {label: size for label, size in moved(ROOT).items() if not tasks or label in tasks}
-    sides = [_memory(max(known.values())) for _ in range(2)]
-    return {label: _fastest(size, *sides) for label, size in known.items()}
+    sides = [_memory(max(known.values(), default=0)) for _ in range(2)]
+    for label, size in known.items():
+        yield label, _fastest(size, *sides)
 
 
 def _memory(largest: int) -> Tensor:
@@ -88,9 +89,12 @@ def _readings_us(way: Callable[[Tensor, Tensor], object], pairs: Any) -> list[fl
 
 
 def main() -> None:
-    """Measure and write."""
+    """Write what was found, after each task."""
     _, out, *tasks = sys.argv[1:]
-    Path(out).write_text(json.dumps(measure(tasks), indent=1))
+    found: dict[str, Any] = {}
+    for label, row in measure(tasks):
+        found[label] = row
+        Path(out).write_text(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":

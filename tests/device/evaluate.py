@@ -256,10 +256,11 @@ class Evaluation:
         return {**ran.broken, "tasks": found}
 
     def roofline(self, workplace: Workplace) -> Any:
-        """From what the stages ``suite``, ``side_by_side`` and ``copies`` have left."""
+        """From what ``suite``, ``side_by_side`` and, if it was run, ``copies`` have left."""
         suite, limits, copies = (
-            json.loads((self._out / f"{name}.json").read_bytes())
+            json.loads(file.read_bytes()) if file.exists() or name != "copies" else {"tasks": {}}
             for name in ("suite", "side_by_side", "copies")
+            for file in [self._out / f"{name}.json"]
         )
         return roofline.shares(workplace.root, suite["tasks"], limits["device"], copies["tasks"])
 

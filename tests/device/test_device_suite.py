@@ -134,14 +134,17 @@ def test_what_was_judged_is_bundled_when_the_time_is_up(
         made.append(evaluation)
         return 0
 
-    monkeypatch.setattr(sys, "argv", ["evaluate.py", str(tmp_path), "machine", "--seconds=0"])
     monkeypatch.setattr(evaluate, "_run", run)
-    evaluate.main()
-
+    for seconds in (0, 1000):
+        options = ["evaluate.py", str(tmp_path), "machine", f"--seconds={seconds}"]
+        monkeypatch.setattr(sys, "argv", options)
+        evaluate.main()
+    late, early = made
     now = time.monotonic()
 
-    assert made[0].deadline("suite") <= now
-    assert now + 10 < made[0].deadline("bundle") < now + 30
+    assert late.deadline("suite") <= now
+    assert now + 10 < late.deadline("bundle") < now + 30
+    assert now + LIMITS["bundle"] - 10 < early.deadline("bundle") < now + LIMITS["bundle"] + 10
 
 
 def test_tasks_take_turns_on_the_devices() -> None:
@@ -337,7 +340,8 @@ def test_the_page_names_experts_that_are_slower_than_copies() -> None:
     told = beside_copies({"roofline": roofline})
 
     assert "1 of 2 experts" in told
-    assert told.splitlines()[-1] == "| a/slow | n=3 | 20.0 | 8.0 | 40% |"
+    assert told.splitlines()[-1] == "| a/slow | n=3 | 20.0 | 8.0 | 40 % |"
+    assert "The others" not in beside_copies({"roofline": {"//tasks/a/fast": {"n=2": fast}}})
 
 
 def test_matrix_products_are_compared_config_by_config() -> None:

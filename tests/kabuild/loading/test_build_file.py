@@ -163,6 +163,7 @@ HEAD = '[[task]]\nname = "a"\nsource = "a.src"\n'
             "a/BUILD.toml:6: attribute 'places': unknown platform 'gpu'",
             "platforms: cpu",
         ),
+        (HEAD + "caps = 3", Reason.BAD_ATTRIBUTE, "expected a table by platform", ""),
         (HEAD + 'places = ["cpu", 2]', Reason.BAD_ATTRIBUTE, "expected a list of platforms", ""),
         (HEAD + 'tags = "x"', Reason.BAD_ATTRIBUTE, ':4: tags: found the string "x", expected', ""),
         (

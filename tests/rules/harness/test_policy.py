@@ -12,7 +12,9 @@ import pytest
 from truth import distributions  # isort: skip
 from kabuild.model.platform import CPU_SPEC
 from kabuild.rule import AttributeProblem, PlatformSpec
+from kabuild.rule.attr import Type
 from rules.harness.policy import _POLICIES, KEYS, check_policies, gate_policy
+from rules.harness.task import TASK_ATTRS
 from rules.harness.terms import DISTRIBUTIONS
 
 
@@ -25,6 +27,11 @@ def attrs(**changes):
         **{gate: {} for gate in KEYS},
         **changes,
     }
+
+
+def test_what_differs_by_platform_names_platforms_that_exist():
+    kinds = {name: TASK_ATTRS[name].type for name in ("limits", "platform_configs")}
+    assert set(kinds.values()) == {Type.BY_PLATFORM}
 
 
 def test_the_distributions_are_those_of_the_judge():

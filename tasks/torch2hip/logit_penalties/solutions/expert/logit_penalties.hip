@@ -3,8 +3,10 @@
 //
 // The first pass finds the largest changed logit and the sum of the powers, each thread by the
 // largest it has seen; the second computes the changed logits again and writes. Where there are
-// many rows, a block does both passes for one. Where there are few, a row has several blocks, which
-// leave their parts of the sum in the workspace, and the second pass is a kernel of its own.
+// many rows, a block does both passes for one; on Hopper a cluster of blocks does, of two or, of
+// fewer rows, of eight, which tell each other their sums. Where there are few, a row has several
+// blocks, which leave their parts of the sum in the workspace, and the second pass is a kernel of
+// its own.
 //
 // The tensors have an element's place in common: elements up to a multiple of four places and
 // behind the last are taken one by one, the others as packs of four, several of them requested
@@ -21,6 +23,7 @@ constexpr int kThreads = 512;
 constexpr int kWave = 32;        // lanes that reduce by shuffles, also in waves of 64
 constexpr int kAhead = 4;        // packs that a thread requests at once
 constexpr int64_t kMany = 192;   // rows that keep the device busy with a block each
+constexpr int64_t kSome = 48;    // with eight
 constexpr int64_t kBlocks = 1024;    // blocks that do so where rows are fewer
 constexpr int64_t kLeast = 4096;     // elements that are worth a block
 
@@ -349,7 +352,7 @@ template <class T, int kPack> void launch(const Tensors<T>& of, void* workspace,
   if (kClusters && of.rows >= kMany && of.vocab >= kLeast) {
     return launch_shared<T, kPack, 2>(of, stream);
   }
-  if (kClusters && of.rows >= 48 && of.vocab >= 4 * kLeast) {
+  if (kClusters && of.rows >= kSome && of.vocab >= 4 * kLeast) {
     return launch_shared<T, kPack, 8>(of, stream);
   }
   const int64_t parts = parts_of(of.rows, of.vocab);

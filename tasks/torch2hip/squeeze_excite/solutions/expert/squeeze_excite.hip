@@ -215,7 +215,8 @@ template <class T, int kPack> void by_size(const Tensors<T>& of) {
   }
 }
 
-#if defined(__HIP_PLATFORM_NVIDIA__) && __CUDA_ARCH_LIST__ >= 900
+// From Hopper on, but for GPUs whose blocks have less shared memory.
+#if defined(__HIP_PLATFORM_NVIDIA__) && __CUDA_ARCH_LIST__ >= 900 && __CUDA_ARCH_LIST__ < 1200
 constexpr int kParts = 8;             // blocks of a cluster
 constexpr int64_t kLeastImages = 12;  // that keep the device busy with a cluster each
 constexpr size_t kRoom = 220 * 1024;  // bytes of shared memory for a block's planes

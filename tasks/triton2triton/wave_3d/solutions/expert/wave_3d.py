@@ -36,7 +36,7 @@ def once(place, inside, UNIT: tl.constexpr):
 
 @triton.jit
 def give(place, value, inside, EDGE: tl.constexpr, UNIT: tl.constexpr):
-    """Write results, which nobody reads here."""
+    """Write results. No program reads them, so the cache need not keep them."""
     policy: tl.constexpr = "evict_first" if UNIT == 4 else ""
     tl.store(place, value, mask=inside if EDGE else None, eviction_policy=policy)
 

@@ -16,8 +16,9 @@ def inputs(config, generator):
     name = torch.argsort(torch.rand(rows, vocab, generator=generator), dim=-1)
     token = name.gather(-1, (rank - 1.0).long().clamp(0, vocab - 1))
     logits = spread * torch.randn(rows, vocab, generator=generator) + 0.5
-    raised = 1.5 * spread * torch.rand(rows, history, generator=generator)
-    logits.scatter_add_(-1, token[:, : history // 4], raised[:, : history // 4])
+    prior = token[:, : history // 4]
+    raised = 3.0 * spread * torch.rand(prior.shape, generator=generator)
+    logits.scatter_reduce_(-1, prior, logits.gather(-1, prior) + raised, "amax")
     end = torch.randint(1 + history // 2, history + 1, (rows,), generator=generator)
     end[-1] = history
     prompt = (end * torch.rand(rows, generator=generator)).long()

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
 from truth.oracle import TaskFault
 
+from admission import any_order
 from admission.subject import DRAWS, Observed, Subject
 
 LEAST = 0.01
@@ -29,6 +31,11 @@ def seeds_ignored(subject: Subject) -> str:
         for name, tensor in first.items():
             if not _equal(tensor, again[name]):
                 return f"input '{name}' differs between two draws of one seed ({config.name})"
+        if said := any_order.chosen(partial(subject.inputs, config, 0)):
+            return (
+                f"two draws of one seed differ on a GPU ({config.name}): {said}, in any order "
+                "there; take the largest, say, or make each place occur once"
+            )
     for argument in subject.signature.inputs:
         seen = [o for o in subject.observed if argument.name not in o.config.absent]
         fixed = seen and all(_fixed(observed, argument.name) for observed in seen)
